@@ -13,7 +13,9 @@ import ipywidgets as widgets
 from helpers.pictures.static import png, png_metadata
 
 
-def mimebundle(view: widgets.Widget, words: str, *, svg: str | None = None, html: str | None = None):
+def mimebundle(
+    view: widgets.Widget, words: str, *, svg: str | None = None, html: str | None = None
+):
     """The forms of one live object, as IPython's `_repr_mimebundle_` returns them.
 
     view : the widget to show where there is a kernel.
