@@ -49,13 +49,14 @@ class AttentionByHand(Explorer):
             value=step, min=1, max=len(STEPS), description="Step",
             layout=widgets.Layout(width="210px"),
         )  # fmt: skip
-        for name, label, act, tip in (
-            ("back", "◀ Back", lambda: self._go(-1), "One step back"),
-            ("next", "Next ▶", lambda: self._go(+1), "One step forward"),
-            ("add token", "+ token", lambda: self._resize(+1), "Add a token"),
-            ("remove token", "− token", lambda: self._resize(-1), "Remove the last token"),
-            ("reset", "Reset", self.reset, "Back to the numbers of the lesson"),
-        ):
+        buttons = {
+            "back": ("◀ Back", "One step back", lambda: self._go(-1)),
+            "next": ("Next ▶", "One step forward", lambda: self._go(+1)),
+            "add token": ("+ token", "Add a token", lambda: self._resize(+1)),
+            "remove token": ("− token", "Remove the last token", lambda: self._resize(-1)),
+            "reset": ("Reset", "Back to the numbers of the lesson", self.reset),
+        }
+        for name, (label, tip, act) in buttons.items():
             button = widgets.Button(description=label, tooltip=tip, layout={"width": "auto"})
             button.on_click(lambda _button, act=act: act())
             controls[name] = button
@@ -71,7 +72,7 @@ class AttentionByHand(Explorer):
         self._arrange()
         self._start(
             bar(controls["row"], controls["divisor"], hint.add_class("byhand-hint")),
-            bar(*(controls[n] for n in ("step", "back", "next", "add token", "remove token", "reset"))),
+            bar(*(controls[name] for name in ("step", *buttons))),
             self._stage,
             self._words_view,
         )  # fmt: skip
@@ -218,18 +219,21 @@ _STAGE_STYLE = f"""
 .byhand-stage > .byhand-complaints {{ position: static; overflow: visible; height: 0; }}
 .byhand-complaints > .widget-html-content {{ position: static; }}
 .byhand-hint {{ color: var(--jp-content-font-color2, #5b6270); }}
-.byhand-stage > .byhand-entry.widget-text {{ position: absolute; margin: 0; padding: 0; min-width: 0; }}
+.byhand-stage > .byhand-entry.widget-text {{ position: absolute; margin: 0; padding: 0;
+  min-width: 0; }}
 .byhand-entry > .widget-label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }}
 .byhand-stage .byhand-entry.widget-text input[type="text"] {{ width: 100%; height: 100%;
-  min-width: 0; padding: 0; margin: 0; border: none; border-radius: {_cqw(6)}; background: transparent;
-  color: transparent; text-align: center; font: {_cqw(13)} "DejaVu Sans", Verdana, sans-serif;
-  cursor: text; }}
-.byhand-stage .byhand-entry.widget-text input[type="text"]:focus {{ background: {PAPER}; color: {INK}; }}
+  min-width: 0; padding: 0; margin: 0; border: none; border-radius: {_cqw(6)};
+  background: transparent; color: transparent; text-align: center;
+  font: {_cqw(13)} "DejaVu Sans", Verdana, sans-serif; cursor: text; }}
+.byhand-stage .byhand-entry.widget-text input[type="text"]:focus {{
+  background: {PAPER}; color: {INK}; }}
 .byhand-stage .byhand-entry.widget-text.byhand-bad input[type="text"] {{ background: {PAPER};
   color: {ERROR}; box-shadow: 0 0 0 2px {ERROR}; }}
-.byhand-note {{ position: absolute; z-index: 2; max-width: 300px; padding: 4px 9px; border-radius: 6px;
-  background: {ERROR}; color: {PAPER}; font-size: 12px; line-height: 1.4; pointer-events: none; }}
+.byhand-note {{ position: absolute; z-index: 2; max-width: 300px; padding: 4px 9px;
+  border-radius: 6px; background: {ERROR}; color: {PAPER}; font-size: 12px;
+  line-height: 1.4; pointer-events: none; }}
 """ + "".join(
     f'.byhand-stage .byhand-{name}.widget-text input[type="text"]:is(:hover, :focus)'
     f" {{ box-shadow: 0 0 0 2px {ROLES[name].fill}; }}\n"

@@ -18,7 +18,8 @@ STYLE = """<style>
 .ex-root { max-width: 970px; overflow: hidden; }
 .ex-picture > .widget-html-content { line-height: normal; }
 .ex-words { margin: 2px 0 8px; }
-.ex-words .ex-said { font-size: 13px; line-height: 1.45; color: var(--jp-content-font-color1, #1f2430); }
+.ex-words .ex-said { font-size: 13px; line-height: 1.45;
+  color: var(--jp-content-font-color1, #1f2430); }
 .ex-words .ex-refused { color: var(--jp-error-color0, #b3261e); font-weight: 600; }
 .ex-bar { flex-flow: row wrap; align-items: center; gap: 4px 14px; overflow: visible; }
 .ex-bar .widget-toggle-buttons { display: flex; width: auto; align-items: center; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -110,43 +110,53 @@ class Layout:
     height: float
 
 
+def _matrices(state: ByHand) -> dict[str, Matrix]:
+    """The seven matrices in reading order; those of later steps are hidden."""
+    steps, tokens, row, step = state.steps, state.tokens, state.row, state.step
+    narrow = 56 if len(tokens) <= 3 else 44  # 950 px hold two score matrices, just
+    divided = f"scores ÷ {state.divisor_sign}" if state.divisor_sign else "scores, undivided"
+    chosen = partial(Matrix, chosen_row=row)
+    return {
+        "Q": chosen(state.q, "Q", rows=tokens, cell_width=40),
+        "K": Matrix(state.k.T, "K", "Kᵀ", columns=tokens, cell_width=40),
+        "scores": chosen(
+            steps.scores, "scores", columns=tokens, caption="q · k", cell_width=narrow
+        ),
+        "scaled": chosen(
+            steps.scaled, "scores", "scaled", columns=tokens, caption=divided, cell_width=narrow,
+            hidden=step < 2,
+        ),
+        "weights": chosen(
+            steps.weights, "weights", decimals=3, rows=tokens, columns=tokens, full=1.0,
+            caption="each row sums to 1", cell_width=56, hidden=step < 3,
+        ),
+        "V": Matrix(state.v, "V", rows=tokens, cell_width=40),
+        "output": chosen(steps.output, "output", decimals=3, cell_width=60, hidden=step < 4),
+    }  # fmt: skip
+
+
 def layout(state: ByHand) -> Layout:
-    """Draw and place the seven matrices: two lines, as 950 px do not hold them in one."""
-    count, steps, rows, row = len(state.tokens), state.steps, state.tokens, state.row
-    number_width = 56.0 if count <= 3 else 44.0
-    wide = max(label_width(rows), 40.0)
-
-    first_top = 52.0 + TITLE_HEIGHT + LABEL_HEIGHT
+    """Draw and place the seven matrices: in two lines, as 950 px do not hold them in one."""
+    matrices, count = _matrices(state), len(state.tokens)
+    names = max(label_width(state.tokens), 40.0)
     tallest = max(height(state.d_k), height(count))
-    second_top = first_top + tallest + CAPTION_HEIGHT + 28 + TITLE_HEIGHT + LABEL_HEIGHT
-    first_middle = first_top + tallest / 2
+    first = 52 + TITLE_HEIGHT + LABEL_HEIGHT
+    second = first + tallest + CAPTION_HEIGHT + 28 + TITLE_HEIGHT + LABEL_HEIGHT
 
+    # What stands before each matrix: row labels, a sign, an arrow.
+    room = {"Q": names, "K": 34, "scores": 38, "scaled": 58 if count <= 3 else 50,
+            "weights": names, "V": 26 + names, "output": 38}  # fmt: skip
     blocks: dict[str, Block] = {}
+    x = MARGIN
+    for name, matrix in matrices.items():
+        on_first_line = name in ("Q", "K", "scores", "scaled")
+        if name == "weights":
+            x = MARGIN
+        slack = tallest - height(matrix.values.shape[0]) if on_first_line else 0
+        blocks[name] = draw(matrix, x + room[name], first + slack / 2 if on_first_line else second)
+        x = blocks[name].right
 
-    def place(name: str, matrix: Matrix, x: float, middle: float | None = None) -> float:
-        top = second_top if middle is None else middle - height(matrix.values.shape[0]) / 2
-        blocks[name] = draw(matrix, x, top)
-        return blocks[name].right
-
-    past, at = state.step > 1, state.step
-
-    right = place("Q", Matrix(state.q, "Q", rows=rows, chosen_row=row, cell_width=40),
-                  MARGIN + wide, first_middle)  # fmt: skip
-    right = place("K", Matrix(state.k.T, "K", "Kᵀ", columns=rows, cell_width=40),
-                  right + 34, first_middle)  # fmt: skip
-    right = place("scores", Matrix(steps.scores, "scores", columns=rows,
-                  caption="q · k", chosen_row=row, cell_width=number_width), right + 38, first_middle)  # fmt: skip
-    place("scaled", Matrix(steps.scaled, "scores", "scaled", columns=rows, hidden=not past,
-          caption=f"scores ÷ {state.divisor_sign}" if state.divisor_sign else "scores, undivided",
-          chosen_row=row, cell_width=number_width), right + (58 if count <= 3 else 50), first_middle)  # fmt: skip
-    right = place("weights", Matrix(steps.weights, "weights", decimals=3, rows=rows, columns=rows,
-                  caption="each row sums to 1", chosen_row=row, hidden=at < 3, full=1.0,
-                  cell_width=56), MARGIN + wide)  # fmt: skip
-    right = place("V", Matrix(state.v, "V", rows=rows, cell_width=40), right + 26 + wide)
-    place("output", Matrix(steps.output, "output", decimals=3, chosen_row=row, hidden=at < 4,
-          cell_width=60), right + 38)  # fmt: skip
-
-    panel_top = second_top + height(count) + CAPTION_HEIGHT + 12
+    panel_top = second + height(count) + CAPTION_HEIGHT + 12
     return Layout(blocks, panel_top, panel_top + 38 + max(3, count) * _LINE + 12)
 
 

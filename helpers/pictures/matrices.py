@@ -148,8 +148,9 @@ def _heading(matrix: Matrix, block: Block) -> str:
     centre = block.middle[0]
     title_y = block.y - 10 - (LABEL_HEIGHT if matrix.columns else 0)
     parts = [
-        svg.text(centre, title_y, svg.formula(matrix.name, 17), size=17, fill=QUIET if matrix.hidden else role.fill,
-                 anchor="middle", family=svg.SERIF, weight="bold", style="italic"),
+        svg.text(centre, title_y, svg.formula(matrix.name, 17), size=17,
+                 fill=QUIET if matrix.hidden else role.fill, anchor="middle",
+                 family=svg.SERIF, weight="bold", style="italic"),
         svg.text(centre, block.bottom + 17, caption, size=11.5, fill=QUIET, anchor="middle"),
     ]  # fmt: skip
     for i, label in enumerate(matrix.rows):

@@ -60,7 +60,7 @@ def text(
     x: float, y: float, content: str, *, size: float = 13, fill: str = INK, anchor: str = "start",
     family: str = SANS, weight: str = "normal", style: str = "normal",
 ) -> str:  # fmt: skip
-    """One line of text with its baseline at (x, y). `content` is SVG: pass words through `words`."""
+    """One line of text, its baseline at (x, y). `content` is SVG: pass words through `words`."""
     extra = "" if weight == "normal" else f' font-weight="{weight}"'
     extra += "" if style == "normal" else f' font-style="{style}"'
     return (
