@@ -1,6 +1,6 @@
 """One colour for each of Q, K, V, scores, weights and output, the same in every lesson.
 
-The six fills were searched for so that any two differ by at least 15 (CIEDE2000) for normal
+The six fills were searched for so that any two differ by at least 14 (CIEDE2000) for normal
 vision and under simulated protanopia, deuteranopia and tritanopia (Machado et al. 2009). Colour
 is never the only sign: every matrix also carries its letter, and every cell its number.
 """
@@ -44,6 +44,10 @@ ROLES = {
         Role("output", "O", "#d62a6c", "#db2f71"),
     )
 }
+
+
+# What is none of the six, such as the input X, is drawn in grey.
+ROLES["X"] = Role("X", "X", "#5b6270", "#7b8394")
 
 
 def luminance(colour: str) -> float:
