@@ -6,5 +6,6 @@ explorer.words
 """
 
 from helpers.explorers.attention_by_hand import AttentionByHand
+from helpers.explorers.dot_product_spread import DotProductSpread
 
-__all__ = ["AttentionByHand"]
+__all__ = ["AttentionByHand", "DotProductSpread"]

@@ -1,7 +1,8 @@
 """What every explorer is made of: controls, a picture, words.
 
 A control changes, the state is read anew from all controls, the picture is drawn from the state
-as an SVG string, and one `HTML` widget takes the string. No JavaScript, no cell output.
+as an SVG string, and one `HTML` widget takes the string. The figure itself needs no JavaScript and
+no cell output.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from helpers.explorers.access import Access
 from helpers.explorers.live import mimebundle
 
 STYLE = """<style>
@@ -72,7 +74,7 @@ class Explorer(ABC):
             if not isinstance(control, widgets.Button):
                 control.observe(self.refresh, names="value")
         style = widgets.HTML(STYLE, layout=widgets.Layout(display="none"))
-        self.view = widgets.VBox([style, *children]).add_class("ex-root")
+        self.view = widgets.VBox([style, *children, Access()]).add_class("ex-root")
         self.refresh()
 
     def refresh(self, _change: Any = None) -> None:

@@ -1,0 +1,42 @@
+"""What ipywidgets leave out for keyboards and screen readers.
+
+ipywidgets give a slider's handle no name, and JupyterLab takes letters and arrows typed on a
+control for its own shortcuts ("b" adds a cell). Both are attributes of the page's elements, which
+Python cannot set: hence the only lines of JavaScript in the series. Where they do not run, the
+figures work all the same.
+"""
+
+from __future__ import annotations
+
+import anywidget
+
+_MODULE = """
+function mend(root) {
+  for (const slider of root.querySelectorAll(".widget-hslider, .widget-vslider")) {
+    const label = slider.querySelector(".widget-label")?.textContent;
+    const handle = slider.querySelector("[role=slider]");
+    if (label && handle) handle.setAttribute("aria-label", label);
+  }
+  for (const control of root.querySelectorAll("button, input, [role=slider], [contenteditable]"))
+    control.setAttribute("data-lm-suppress-shortcuts", "true");
+}
+function render({ el }) {
+  let observer;
+  const start = () => {
+    const root = el.closest(".ex-root");
+    if (!root) { timer = setTimeout(start, 50); return; }  // not on the page yet
+    observer = new MutationObserver(() => mend(root));
+    observer.observe(root, { childList: true, subtree: true });
+    mend(root);
+  };
+  let timer = setTimeout(start, 0);
+  return () => { clearTimeout(timer); observer?.disconnect(); };
+}
+export default { render };
+"""
+
+
+class Access(anywidget.AnyWidget):
+    """Put one into a figure: it names the sliders around it and keeps their keys."""
+
+    _esm = _MODULE
