@@ -19,12 +19,14 @@ from helpers import _inputs as check
 
 __all__ = [
     "AttentionSteps",
+    "attention_backward",
     "attention_steps",
     "causal_mask",
     "entropy",
     "normalized_entropy",
     "scaled_dot_product_attention",
     "softmax",
+    "softmax_jacobian",
 ]
 
 # nan and inf are answers here, as they are in torch: NumPy need not warn of them.
@@ -130,11 +132,11 @@ def scaled_dot_product_attention(
     Returns (..., T_q, d_v) in the inputs' dtype; float16 is computed in float32. No units.
 
     As in torch's MATH backend: a query that may attend to no key, or with T_k = 0, gets zeros;
-    other axes of length zero give an empty result (empty inputs must fit like others, while torch
-    2.13 looks at query's axes only). A mask adds -inf rather than removing a key:
+    other axes of length zero give an empty result. A mask adds -inf rather than removing a key:
     a score of nan or +inf turns its whole row into nan even where masked, and a nan or inf in
-    value spoils its column even at weight 0 (0 · inf is nan). Unlike there, q·k is taken before
-    scaling, so a float32 dot product beyond 3e38 is inf here.
+    value spoils its column even at weight 0 (0 · inf is nan). Unlike there: empty inputs must fit
+    together like any others, and q·k is taken before scaling, so a float32 dot product beyond
+    3e38 is inf.
 
     Raises TypeError for anything but real numbers (booleans, complex numbers, strings, objects),
     an integer mask, and a scale or flag of another kind. Raises ValueError for shapes that do not
@@ -210,3 +212,63 @@ def normalized_entropy(weights, allowed=None):
     allowed = check.allowed(True if allowed is None else allowed, w)
     keys_left = allowed.sum(axis=-1)  # (...)
     return entropy(w) / np.log(np.where(keys_left > 1, keys_left, np.nan))
+
+
+@without_warnings
+def softmax_jacobian(p):
+    """diag(p) − p pᵀ: how each weight moves with each input of the softmax that gave p.
+
+    p (..., n), weights that sum to 1 -> (..., n, n), entry [i, j] is ∂p_i/∂z_j, in float32 or
+    better. Symmetric; each row sums to 0, because a shift of all inputs moves nothing. Its
+    largest eigenvalue is never above ½, which it reaches when two weights are ½. All zeros at
+    one-hot.
+
+    Raises as `entropy` does.
+    Source: the quotient rule on e^{z_i} / Σ e^{z_m}.
+    """
+    p = check.weights(p)
+    return p[..., :, None] * (np.eye(p.shape[-1], dtype=p.dtype) - p[..., None, :])
+
+
+@without_warnings
+def attention_backward(q, k, v, grad_output, attn_mask=None, is_causal=False, scale=None):
+    """The gradient of a loss with respect to q, k and v, from the gradient at the output.
+
+    q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v), grad_output (..., T_q, d_v) = ∂L/∂O
+    -> (dq, dk, dv), with the shapes and dtypes of q, k and v. With S the masked scaled scores and
+    A = softmax(S) the weights:
+
+        dV = Aᵀ dO        dA = dO Vᵀ        dS = A ∘ (dA − rowsum(A ∘ dA))
+        dQ = scale · dS K        dK = scale · dSᵀ Q
+
+    The third is the product with softmax's Jacobian, row by row. Arguments and errors are those
+    of `attention_steps`; also ValueError if grad_output does not have the output's shape.
+    Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2.
+    """
+    steps = attention_steps(q, k, v, scale, attn_mask, is_causal)
+    d_out = check.real("grad_output", grad_output)
+    if d_out.shape != steps.output.shape:
+        raise ValueError(
+            f"grad_output has shape {d_out.shape}, but the output has shape {steps.output.shape}: "
+            "pass ∂L/∂output, one number for each number of the output."
+        )
+    inputs = check.query_key_value(q, k, v)
+    Q, K, V = (x.astype(steps.weights.dtype, copy=False) for x in inputs)
+    A = steps.weights
+
+    dV = A.mT @ d_out
+    dA = d_out @ V.mT
+    dS = A * (dA - (A * dA).sum(axis=-1, keepdims=True))
+    dQ = steps.scale * (dS @ K)
+    dK = steps.scale * (dS.mT @ Q)
+    return tuple(_unbroadcast(g, x) for g, x in zip((dQ, dK, dV), inputs))
+
+
+def _unbroadcast(gradient, x):
+    """The gradient of x where x was broadcast: each of its numbers was used several times."""
+    extra = tuple(range(gradient.ndim - x.ndim))
+    stretched = tuple(
+        axis for axis in range(-x.ndim, 0) if x.shape[axis] == 1 and gradient.shape[axis] != 1
+    )
+    summed = gradient.sum(axis=extra).sum(axis=stretched, keepdims=True)
+    return summed.astype(x.dtype, copy=False)

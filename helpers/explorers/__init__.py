@@ -7,5 +7,6 @@ explorer.words
 
 from helpers.explorers.attention_by_hand import AttentionByHand
 from helpers.explorers.dot_product_spread import DotProductSpread
+from helpers.explorers.softmax_saturation import SoftmaxSaturation
 
-__all__ = ["AttentionByHand", "DotProductSpread"]
+__all__ = ["AttentionByHand", "DotProductSpread", "SoftmaxSaturation"]

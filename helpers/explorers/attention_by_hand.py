@@ -7,7 +7,7 @@ from html import escape
 import ipywidgets as widgets
 import numpy as np
 
-from helpers.explorers.base import Explorer, bar
+from helpers.explorers.base import Explorer, bar, cqw, stage_style
 from helpers.explorers.entries import parse_number
 from helpers.pictures import by_hand
 from helpers.pictures.by_hand import STEPS, WIDTH, ByHand
@@ -67,7 +67,7 @@ class AttentionByHand(Explorer):
 
         self._places = widgets.HTML(layout=widgets.Layout(margin="0"))
         self._complaints = widgets.HTML().add_class("byhand-complaints")
-        self._stage = widgets.Box().add_class("byhand-stage")
+        self._stage = widgets.Box().add_class("ex-stage")
         hint = widgets.HTML("Click a number in Q, Kᵀ or V, type another, press Enter.")
         self._arrange()
         self._start(
@@ -132,8 +132,8 @@ class AttentionByHand(Explorer):
                 matrix, i, j = _address(name)
                 x, y, _, tall = blocks[matrix].cell(*((j, i) if matrix == "K" else (i, j)))
                 notes.append(
-                    f'<div class="byhand-note" role="alert" style="left:{_cqw(min(x, 650))};'
-                    f'top:{_cqw(y + tall + 7)}">{escape(self.refused[name])}</div>'
+                    f'<div class="byhand-note" role="alert" style="left:{cqw(min(x, 650))};'
+                    f'top:{cqw(y + tall + 7)}">{escape(self.refused[name])}</div>'
                 )
         self._complaints.value = "".join(notes)
 
@@ -179,8 +179,8 @@ class AttentionByHand(Explorer):
                 continue
             x, y, width, tall = blocks[matrix].cell(*((j, i) if matrix == "K" else (i, j)))
             rules.append(
-                f".byhand-at-{matrix}{i}{j} {{ left: {_cqw(x)}; top: {_cqw(y)};"
-                f" width: {_cqw(width)}; height: {_cqw(tall)}; }}"
+                f".byhand-at-{matrix}{i}{j} {{ left: {cqw(x)}; top: {cqw(y)};"
+                f" width: {cqw(width)}; height: {cqw(tall)}; }}"
             )
             entries.append(control)
         self._places.value = f"<style>{''.join(rules)}</style>"
@@ -207,35 +207,27 @@ def _address(name: str) -> tuple[str, int, int]:
     return name[0], int(name[2]), int(name[4])
 
 
-def _cqw(pixels: float) -> str:
-    """Pixels of the picture in hundredths of its width, so that entries scale with it."""
-    return f"{100 * pixels / WIDTH:.3f}cqw"
-
-
-_STAGE_STYLE = f"""
-.byhand-stage {{ position: relative; container-type: inline-size; width: 100%;
-  max-width: {WIDTH:g}px; overflow: visible; display: block; padding: 0; }}
-.byhand-stage > .widget-html {{ margin: 0; }}
-.byhand-stage > .byhand-complaints {{ position: static; overflow: visible; height: 0; }}
+_STAGE_STYLE = f"""{stage_style(WIDTH)}
+.ex-stage > .byhand-complaints {{ position: static; overflow: visible; height: 0; }}
 .byhand-complaints > .widget-html-content {{ position: static; }}
 .byhand-hint {{ color: var(--jp-content-font-color2, #5b6270); }}
-.byhand-stage > .byhand-entry.widget-text {{ position: absolute; margin: 0; padding: 0;
+.ex-stage > .byhand-entry.widget-text {{ position: absolute; margin: 0; padding: 0;
   min-width: 0; }}
 .byhand-entry > .widget-label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }}
-.byhand-stage .byhand-entry.widget-text input[type="text"] {{ width: 100%; height: 100%;
-  min-width: 0; padding: 0; margin: 0; border: none; border-radius: {_cqw(6)};
+.ex-stage .byhand-entry.widget-text input[type="text"] {{ width: 100%; height: 100%;
+  min-width: 0; padding: 0; margin: 0; border: none; border-radius: {cqw(6)};
   background: transparent; color: transparent; text-align: center;
-  font: {_cqw(13)} "DejaVu Sans", Verdana, sans-serif; cursor: text; }}
-.byhand-stage .byhand-entry.widget-text input[type="text"]:focus {{
+  font: {cqw(13)} "DejaVu Sans", Verdana, sans-serif; cursor: text; }}
+.ex-stage .byhand-entry.widget-text input[type="text"]:focus {{
   background: {PAPER}; color: {INK}; }}
-.byhand-stage .byhand-entry.widget-text.byhand-bad input[type="text"] {{ background: {PAPER};
+.ex-stage .byhand-entry.widget-text.byhand-bad input[type="text"] {{ background: {PAPER};
   color: {ERROR}; box-shadow: 0 0 0 2px {ERROR}; }}
 .byhand-note {{ position: absolute; z-index: 2; max-width: 300px; padding: 4px 9px;
   border-radius: 6px; background: {ERROR}; color: {PAPER}; font-size: 12px;
   line-height: 1.4; pointer-events: none; }}
 """ + "".join(
-    f'.byhand-stage .byhand-{name}.widget-text input[type="text"]:is(:hover, :focus)'
+    f'.ex-stage .byhand-{name}.widget-text input[type="text"]:is(:hover, :focus)'
     f" {{ box-shadow: 0 0 0 2px {ROLES[name].fill}; }}\n"
     for name in "QKV"
 )

@@ -104,6 +104,20 @@ class Explorer(ABC):
         return mimebundle(self.view, self.words, svg=self.picture)
 
 
+def stage_style(width: float) -> str:
+    """CSS of class "ex-stage": a box as wide as its picture, on which controls can be placed."""
+    return f"""
+.ex-stage {{ position: relative; container-type: inline-size; width: 100%; max-width: {width:g}px;
+  overflow: visible; display: block; padding: 0; }}
+.ex-stage > .widget-html {{ margin: 0; }}
+"""
+
+
+def cqw(pixels: float, width: float = 950.0) -> str:
+    """Pixels of a picture in hundredths of its width, so that what lies on it scales with it."""
+    return f"{100 * pixels / width:.3f}cqw"
+
+
 def bar(*children: widgets.Widget) -> widgets.Box:
     """Controls in a row that wraps where the column is narrow."""
     return widgets.HBox(list(children)).add_class("ex-bar")
