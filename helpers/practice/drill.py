@@ -1,0 +1,544 @@
+"""Small attention problems to work out by hand, and the grading of what somebody typed.
+
+Pure functions, no widgets. A problem asks for one row: its scores, scaled scores, weights and
+output. Problems are chosen so that the usual slips give other numbers, at the precision asked for,
+than the right way and than each other: then a wrong row names its slip.
+
+Rounding on the way is fine: a row counts as right whether its exponentials and weights were rounded
+or not. So each way of working, right or wrong, has several possible rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+STEPS = ("scores", "scaled", "weights", "output")
+ENTRY = {"scores": "score", "scaled": "scaled", "weights": "weight", "output": "output"}
+
+# (T, d_k, d_v). T = d_k allows K to be mistaken for Kᵀ, and T = d_v rows of V for its columns.
+_SHAPES = (
+    (3, 4, 2),
+    (4, 4, 2),
+    (2, 4, 2),
+    (3, 9, 2),
+    (3, 4, 3),
+    (4, 4, 3),
+    (2, 9, 2),
+    (3, 9, 3),
+    (3, 16, 2),
+    (4, 16, 2),
+)
+_NUMBERS = {4: (-1, 1, 1, 2), 9: (-1, 1, 2, 3), 16: (-2, 1, 2, 3, 4)}  # what vectors are made of
+_FEATURES = 4  # so many of the d_k entries are used at all: short sums
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One row of one attention, in whole numbers.
+
+    q, k : (T, d_k). v : (T, d_v). row : the query to work out, counted from 0. places : decimals
+    asked for in scaled scores, weights and output.
+    """
+
+    seed: int
+    q: tuple[tuple[int, ...], ...]
+    k: tuple[tuple[int, ...], ...]
+    v: tuple[tuple[int, ...], ...]
+    row: int
+    places: int
+
+    @property
+    def T(self) -> int:
+        return len(self.k)
+
+    @property
+    def d_k(self) -> int:
+        return len(self.k[0])
+
+    @property
+    def d_v(self) -> int:
+        return len(self.v[0])
+
+    @property
+    def root(self) -> int:
+        return math.isqrt(self.d_k)
+
+    def width(self, step: str) -> int:
+        """How many numbers a step asks for."""
+        return self.d_v if step == "output" else self.T
+
+    @cached_property
+    def right(self) -> dict[str, np.ndarray]:
+        """Each step's row, unrounded."""
+        scores = np.array(self.k) @ np.array(self.q[self.row])
+        scaled = scores / self.root
+        weights = _softmax(scaled)
+        return {
+            "scores": scores.astype(float),
+            "scaled": scaled,
+            "weights": weights,
+            "output": weights @ np.array(self.v),
+        }
+
+    @cached_property
+    def accepted(self) -> dict[str, tuple[np.ndarray, ...]]:
+        """Each step's row, for every way of rounding before it."""
+        weights = _weights(self.right["scaled"], self.places)
+        return {
+            "scores": (self.right["scores"],),
+            "scaled": (self.right["scaled"],),
+            "weights": weights,
+            "output": _outputs(weights, self.v, self.places),
+        }
+
+    @cached_property
+    def slips(self) -> dict[str, tuple[Slip, ...]]:
+        """Each step's slips that this problem can show."""
+        return {step: tuple(_slips(self, step)) for step in STEPS}
+
+
+@dataclass(frozen=True, eq=False)
+class Slip:
+    """A usual mistake: what to say about it, and the row it gives for each way of rounding."""
+
+    id: str
+    sentence: str
+    rows: tuple[np.ndarray, ...]
+
+
+def make(seed: int) -> Problem:
+    """The problem with that number: always the same.
+
+    Raises ValueError unless `seed` is a whole number from 0.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"a drill's seed is a whole number from 0, not {seed!r}.")
+    draw = random.Random(seed)
+    T, d_k, d_v = _SHAPES[seed % len(_SHAPES)]
+    places = draw.choice((2, 2, 3))
+    while True:  # a few dozen rounds
+        columns = draw.sample(range(d_k), min(d_k, _FEATURES))
+        problem = Problem(
+            seed,
+            tuple(_sparse(draw, d_k, columns) for _ in range(T)),
+            tuple(_sparse(draw, d_k, columns) for _ in range(T)),
+            tuple(tuple(draw.randrange(5) for _ in range(d_v)) for _ in range(T)),
+            draw.randrange(T),
+            places,
+        )
+        if _is_pleasant(problem) and _tells_slips_apart(problem):
+            return problem
+
+
+def _sparse(draw: random.Random, d_k: int, columns: list[int]) -> tuple[int, ...]:
+    vector = [0] * d_k
+    for column in draw.sample(columns, draw.choice((2, 2, 3))):
+        vector[column] = draw.choice(_NUMBERS[d_k])
+    return tuple(vector)
+
+
+def _is_pleasant(problem: Problem) -> bool:
+    weights = problem.right["weights"]
+    return (
+        weights.min() > 0.04
+        and weights.max() < 0.9
+        and len(set(problem.right["scores"])) > 1
+        and np.ptp(np.array(problem.v), axis=0).min() > 0
+    )
+
+
+def _tells_slips_apart(problem: Problem) -> bool:
+    gap = 10**-problem.places + 1e-6  # numbers further apart never round to the same
+    for step in STEPS:
+        right = np.array(problem.accepted[step])
+        slips = [np.array(slip.rows) for slip in problem.slips[step]]
+        # Entries are accepted one by one, so one entry must be wrong whichever way one rounds.
+        if not all(
+            (_distances(rows, right).min(axis=1) > gap).any(axis=-1).all() for rows in slips
+        ):
+            return False
+        for these, those in itertools.combinations(slips, 2):  # slips are named by whole rows
+            if not (_distances(these, those).max(axis=-1) > gap).all():
+                return False
+    return True
+
+
+def _distances(these: np.ndarray, those: np.ndarray) -> np.ndarray:
+    """(rows of one, rows of the other, entries)"""
+    return np.abs(these[:, None, :] - those[None, :, :])
+
+
+# --- The right way, and what may be rounded in it ---
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    exps = np.exp(x - x.max())
+    return exps / exps.sum()
+
+
+def _weights(scaled: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
+    """Weights from scaled scores, unrounded or with scores and exponentials rounded before."""
+    rows = [_softmax(scaled)]
+    for exponents in (scaled, np.round(scaled, places)):
+        for digits in (places, places + 1, 12):
+            exps = np.round(np.exp(exponents), digits)
+            if exps.sum() > 0:
+                rows.append(exps / exps.sum())
+    return tuple(rows)
+
+
+def _outputs(weights: Iterable[np.ndarray], v: Sequence, places: int) -> tuple[np.ndarray, ...]:
+    """Outputs from weights, with and without rounding the weights before."""
+    v = np.array(v)
+    return tuple(row @ v for each in weights for row in (each, np.round(each, places)))
+
+
+# --- The slips ---
+
+
+def _slips(problem: Problem, step: str) -> Iterable[Slip]:
+    return {
+        "scores": _score_slips,
+        "scaled": _scale_slips,
+        "weights": _weight_slips,
+        "output": _output_slips,
+    }[step](problem)
+
+
+def _score_slips(problem):
+    q, k = np.array(problem.q), np.array(problem.k)
+    mine = q[problem.row]
+    scores = problem.right["scores"]
+    yield Slip(
+        "already-scaled",
+        f"These are divided by √{problem.d_k} already; that is the next step.",
+        (scores / problem.root,),
+    )
+    others = tuple(k @ row for i, row in enumerate(q) if i != problem.row)
+    yield Slip("another-query", f"Another row of Q was used: take query {problem.row + 1}.", others)
+    if problem.d_k == problem.T:
+        yield Slip(
+            "column-of-K",
+            "The query was multiplied with the columns of K: each key is a row (a column of Kᵀ).",
+            (mine @ k,),
+        )
+    if (mine * k < 0).any():
+        yield Slip(
+            "sign-lost",
+            "A minus sign was lost: products of a negative and a positive number are negative.",
+            (np.abs(k) @ np.abs(mine),),
+        )
+
+
+def _rescaled(problem) -> Iterable[tuple[str, str, np.ndarray]]:
+    """(id, what was done to the scores, the scaled scores) for every wrong scale."""
+    scores, root = problem.right["scores"], problem.root
+    yield "no-scale", "not divided at all", scores
+    yield "divided-by-d_k", f"divided by d_k = {problem.d_k}", scores / problem.d_k
+    yield "multiplied-by-sqrt-d_k", "multiplied", scores * root
+
+
+def _divide(problem) -> str:
+    return f"divide by √{problem.d_k} = {problem.root}"
+
+
+def _scale_slips(problem):
+    for id, done, row in _rescaled(problem):
+        yield Slip(id, f"The scores were {done}: {_divide(problem)}.", (row,))
+
+
+def _column_normalised(problem) -> np.ndarray:
+    exps = np.exp(np.array(problem.q) @ np.array(problem.k).T / problem.root)
+    return exps[problem.row] / exps.sum(axis=0)
+
+
+def _weight_slips(problem):
+    scaled = problem.right["scaled"]
+    for id, done, row in _rescaled(problem):
+        sentence = f"These weights come from scores that were {done}: {_divide(problem)}."
+        yield Slip(id, sentence, _weights(row, problem.places))
+    yield Slip(
+        "not-normalised",
+        "These are the exponentials: divide each by the sum of them all.",
+        (np.exp(scaled), np.exp(np.round(scaled, problem.places)), np.exp(scaled - scaled.max())),
+    )
+    yield Slip(
+        "column-normalised",
+        "Each exponential was divided by the sum of its column: divide by the sum of its row.",
+        (_column_normalised(problem),),
+    )
+    if abs(scaled.sum()) > 0.2:
+        yield Slip(
+            "exp-forgotten",
+            "The scaled scores were divided by their sum: take e to their power first.",
+            (scaled / scaled.sum(),),
+        )
+
+
+def _output_slips(problem):
+    v, places = np.array(problem.v), problem.places
+    scaled, weights = problem.right["scaled"], problem.right["weights"]
+    for id, done, row in _rescaled(problem):
+        sentence = f"This output comes from scores that were {done}: {_divide(problem)}."
+        yield Slip(id, sentence, _outputs(_weights(row, places), v, places))
+    yield Slip(
+        "not-normalised",
+        "The exponentials were used as weights: divide each by the sum of them all first.",
+        _outputs((np.exp(scaled),), v, places),
+    )
+    yield Slip(
+        "column-normalised",
+        "The weights were normalised down their columns: a query's weights, a row, must sum to 1.",
+        _outputs((_column_normalised(problem),), v, places),
+    )
+    yield Slip(
+        "scores-as-weights",
+        "The scaled scores were used as weights: the softmax comes between.",
+        (scaled @ v,),
+    )
+    yield Slip(
+        "plain-mean",
+        "This is the plain mean of the rows of V: weight each row by its weight.",
+        (v.mean(axis=0),),
+    )
+    yield Slip("plain-sum", "The rows of V were added unweighted.", (v.sum(axis=0).astype(float),))
+    if np.sort(weights)[-1] > np.sort(weights)[-2] + 1e-9:
+        yield Slip(
+            "best-key-only",
+            "This is the value of the best key alone: the others have their share too.",
+            (v[weights.argmax()].astype(float),),
+        )
+    if problem.d_v == problem.T:
+        yield Slip(
+            "row-of-V-for-column",
+            "The weights were multiplied along the rows of V: each output goes down a column.",
+            _outputs(_weights(scaled, places), v.T, places),
+        )
+
+
+# --- Reading and grading ---
+
+_NUMBER = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)"
+_FRACTION = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?", re.ASCII)
+ACCEPTED = "write a number such as 0.31, 0,31 or 5/16"
+
+
+def read(text: str) -> float | None:
+    """The number somebody typed; None for an empty field.
+
+    Decimal point or comma, a fraction, any minus sign. Raises ValueError for anything else.
+    """
+    tidy = re.sub(r"[−–‒]", "-", text.strip())
+    if not tidy:
+        return None
+    match = _FRACTION.fullmatch(tidy)
+    if match is None or len(tidy) > 40:
+        raise ValueError(f"“{_short(text)}” cannot be read: {ACCEPTED}.")
+    top, bottom = (float((part or "1").replace(",", ".")) for part in match.groups())
+    if bottom == 0:
+        raise ValueError(f"“{_short(text)}” divides by zero: {ACCEPTED}.")
+    return top / bottom
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 20 else text[:20] + "…"
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What is to be said about one step's row.
+
+    marks : per entry "blank", "unreadable", "right", "wrong" or "carried" (it follows from a wrong
+    row before it). slips : ids of the slips that fit; more than one when they cannot be told apart.
+    sentences : the same in words.
+    """
+
+    marks: tuple[str, ...]
+    slips: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        return set(self.marks) == {"right"}
+
+
+def grade(problem: Problem, typed: dict[str, Sequence[str]]) -> dict[str, Graded]:
+    """Grade everything typed: step → a text for each entry. Steps that are missing are blank."""
+    graded: dict[str, Graded] = {}
+    numbers: dict[str, list[float | None]] = {}
+    for before, step in zip((None, *STEPS), STEPS, strict=False):
+        texts = typed.get(step, ("",) * problem.width(step))
+        follows, mark = (), "carried"
+        if before and None not in numbers[before]:
+            follows = _following(problem, step, np.array(numbers[before]))
+            mark = "right" if graded[before].is_right else "carried"
+        numbers[step], graded[step] = _grade_row(problem, step, texts, follows, mark)
+    return graded
+
+
+def _following(problem: Problem, step: str, before: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The rows that rightly follow from the row `before`."""
+    if step == "scaled":
+        return (before / problem.root,)
+    if step == "weights":
+        return _weights(before, problem.places)
+    return _outputs((before,), problem.v, problem.places)
+
+
+def _grade_row(problem, step, texts, follows, if_it_follows):
+    numbers, marks, sentences = [], [], []
+    for j, text in enumerate(texts):
+        name = f"{ENTRY[step]} {j + 1}"
+        try:
+            number = read(text)
+        except ValueError as error:
+            numbers.append(None)
+            marks.append("unreadable")
+            sentences.append(f"? {name}: {error}")
+            continue
+        numbers.append(number)
+        marks.append(_mark(problem, step, j, number, follows, if_it_follows))
+    slips, about = _name(problem, step, numbers, marks)
+    return numbers, Graded(tuple(marks), slips, (*about, *sentences))
+
+
+def _mark(problem, step, j, number, follows, if_it_follows) -> str:
+    if number is None:
+        return "blank"
+    if _fits(number, j, problem.accepted[step], problem.places):
+        return "right"
+    return if_it_follows if _fits(number, j, follows, problem.places) else "wrong"
+
+
+def _fits(number: float, j: int, rows: Sequence[np.ndarray], places: int) -> bool:
+    """Whether `number` is entry j of one of the rows, rounded or not."""
+    half = 0.5 * 10**-places + 1e-9
+    return any(abs(number - float(row[j])) <= half for row in rows)
+
+
+def _name(problem, step, numbers, marks) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(ids of the slips that fit, sentences) for a row."""
+    entries = [f"{ENTRY[step]} {j + 1}" for j in range(len(marks))]
+
+    def those(mark):
+        return [j for j, each in enumerate(marks) if each == mark]
+
+    about = []
+    if those("carried"):
+        names = ", ".join(entries[j] for j in those("carried"))
+        about.append(f"↳ {names}: follows from the row above, which is not right yet.")
+    if not those("wrong"):
+        if set(marks) == {"right"}:
+            about.append("✓ all right.")
+        elif those("right"):
+            about.append(f"✓ {', '.join(entries[j] for j in those('right'))}: right.")
+        return (), tuple(about)
+    readable = [j for j, number in enumerate(numbers) if number is not None]
+    fitting = _fitting(problem, step, numbers, readable) or _fitting(
+        problem, step, numbers, those("wrong")
+    )
+    names = ", ".join(entries[j] for j in those("wrong"))
+    if fitting:
+        said = " Or: ".join(slip.sentence for slip in fitting)
+    elif all(_is_near(problem, step, j, numbers[j]) for j in those("wrong")):
+        said = f"close, but not to {problem.places} decimals. Round only at the end."
+    else:
+        said = "not right yet."
+    about.append(f"✗ {names}: {said}")
+    return tuple(slip.id for slip in fitting), tuple(about)
+
+
+def _fitting(problem, step, numbers, entries) -> list[Slip]:
+    """The slips with a row that has all these numbers."""
+    return [
+        slip
+        for slip in problem.slips[step]
+        if any(
+            all(_fits(numbers[j], j, (row,), problem.places) for j in entries) for row in slip.rows
+        )
+    ]
+
+
+def _is_near(problem, step, j, number) -> bool:
+    return step != "scores" and abs(number - problem.right[step][j]) <= 3 * 10**-problem.places
+
+
+# --- In words ---
+
+
+def shown(x: float, places: int) -> str:
+    """A number at so many decimals, without trailing zeros behind whole ones, with a true minus."""
+    text = f"{x:.{places}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    text = "0" if text in ("-0", "") else text
+    return text.replace("-", "−")
+
+
+def task(problem: Problem) -> str:
+    """What is asked, in a sentence."""
+    n = problem.row + 1
+    return (
+        f"What does query {n} take from each key? Work out row {n}: its scores q·k, the scores "
+        f"divided by √d_k = √{problem.d_k}, the weights and the output, with {problem.places} "
+        "decimals where they do not end sooner."
+    )
+
+
+def worked(problem: Problem) -> list[tuple[str, list[str]]]:
+    """The solution with its arithmetic: (step, lines). ≈ stands where something was rounded."""
+    right, places, n = problem.right, problem.places, problem.row + 1
+    q = problem.q[problem.row]
+    used = [c for c, x in enumerate(q) if x]
+    scores = []
+    for j, key in enumerate(problem.k):
+        products = " + ".join(f"{_signed(q[c])}·{_signed(key[c])}" for c in used)
+        scores.append(f"q{_low(n)} · k{_low(j + 1)} = {products} = {shown(right['scores'][j], 0)}")
+    scores.append("(the other entries of the query are 0)")
+    scaled = [
+        f"{shown(s, 0)} ÷ √{problem.d_k} = {shown(s, 0)} ÷ {problem.root} {_equals(x, places + 1)}"
+        for s, x in zip(right["scores"], right["scaled"], strict=True)
+    ]
+    exps = np.exp(right["scaled"])
+    powers = [
+        f"e^({shown(x, places + 1)}) {_equals(e, 3)}"
+        for x, e in zip(right["scaled"], exps, strict=True)
+    ]
+    weights = [
+        f"{', '.join(powers)}; their sum ≈ {shown(exps.sum(), 3)}",
+        *(
+            f"{shown(e, 3)} ÷ {shown(exps.sum(), 3)} ≈ {w:.{places}f}"
+            for e, w in zip(exps, right["weights"], strict=True)
+        ),
+    ]
+    output = []
+    for c in range(problem.d_v):
+        terms = " + ".join(
+            f"{w:.{places}f}·{problem.v[j][c]}" for j, w in enumerate(right["weights"])
+        )
+        output.append(f"output {c + 1}: {terms} ≈ {right['output'][c]:.{places}f}")
+    output.append("(worked out with unrounded weights; rounded ones may differ in the last digit)")
+    return [("scores", scores), ("scaled", scaled), ("weights", weights), ("output", output)]
+
+
+def _low(index: int) -> str:
+    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def _signed(x: int) -> str:
+    return f"(−{-x})" if x < 0 else str(x)
+
+
+def _equals(x: float, places: int) -> str:
+    """ "= 0.5" or, where digits are left out, "≈ 0.667"."""
+    sign = "=" if abs(x - round(x, places)) < 1e-9 else "≈"
+    return f"{sign} {shown(x, places)}"

@@ -1,0 +1,422 @@
+"""Exercises and their checker: run a function on many inputs, and name what is wrong with it.
+
+A mistake is named by comparison: each exercise keeps a family of wrong functions, and an answer
+that agrees with one of them on every input has made its mistake. What agrees with none is still
+rejected, and described.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from helpers.practice import answers, watchdog
+from helpers.practice.answers import Answer
+from helpers.practice.verdict import Evidence, Verdict
+
+_SECONDS = 5.0  # for all calls of one check; the watchdog may add one
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input.
+
+    label : what is particular about it. example : the lesson prints its answer, so a function may
+    have copied it. large : numbers so large that a careless exponential overflows.
+    """
+
+    label: str
+    args: tuple[np.ndarray, ...]
+    example: bool = False
+    large: bool = False
+
+    @property
+    def entries(self) -> int:
+        return sum(arg.size for arg in self.args)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A way to be wrong.
+
+    id : for programs. sentence : for the reader; it must be true of every function that matches.
+    references : functions that make the mistake. sign : tells it from what all cases show; asked
+    only when no reference of any mistake agrees.
+    """
+
+    id: str
+    sentence: str
+    references: tuple[Callable, ...] = ()
+    sign: Callable[[tuple[Seen, ...]], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function for the reader to write.
+
+    id : "lesson.number". signature : how it is called and what it returns, shapes included.
+    hints : each tells more than the one before. solution : an ordinary function, shown from its
+    source. cases : inputs of different sizes, one of them the lesson's own example.
+    """
+
+    id: str
+    title: str
+    minutes: int
+    difficulty: str
+    statement: str
+    signature: str
+    hints: tuple[str, ...]
+    solution: Callable
+    cases: tuple[Case, ...]
+    mistakes: tuple[Mistake, ...]
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "names", tuple(inspect.signature(self.solution).parameters))
+        object.__setattr__(self, "cases", tuple(sorted(self.cases, key=lambda case: case.entries)))
+        ids = [mistake.id for mistake in self.mistakes]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"exercise {self.id}: two mistakes have the same id in {ids}.")
+        if not self.hints or not any(case.example for case in self.cases):
+            raise ValueError(f"exercise {self.id} needs a hint and the lesson's example as a case.")
+
+    @property
+    def heading(self) -> str:
+        return f"{self.id} {self.title}"
+
+    def expected(self, case: Case) -> np.ndarray:
+        return self.solution(*(arg.copy() for arg in case.args))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a function answered on one input, beside what it should have."""
+
+    case: Case
+    expected: np.ndarray
+    answer: Answer
+
+    @property
+    def right(self) -> bool:
+        return answers.right(self.answer, self.expected)
+
+
+def check(exercise: Exercise, fn: Callable) -> Verdict:
+    """Try `fn` on every case, twice, and judge it: in six seconds at most, whatever `fn` does."""
+    if not callable(fn):
+        return _verdict(
+            exercise,
+            "not-a-function",
+            f"`check` needs the function itself, but got {_kind(fn)}: "
+            f'write `check("{exercise.id}", {exercise.solution.__name__})`, without calling it.',
+        )
+    if not _takes(fn, len(exercise.names)):
+        return _verdict(
+            exercise,
+            "wrong-arguments",
+            f"The function must take {len(exercise.names)} argument"
+            f"{'s' * (len(exercise.names) > 1)}: `{', '.join(exercise.names)}`.",
+        )
+    seen, again = _run(exercise, fn)
+    return (
+        _unfinished(exercise, seen)
+        or _untouched(exercise, seen)
+        or _capricious(exercise, seen, again)
+        or _unsuitable(exercise, seen)
+        or _judged(exercise, seen)
+    )
+
+
+def _run(exercise: Exercise, fn: Callable) -> tuple[tuple[Seen, ...], tuple[Seen, ...]]:
+    """Two rounds of answers, the second in reverse order; both stop when time runs out."""
+    start = time.monotonic()
+    rounds = []
+    for cases in (exercise.cases, exercise.cases[::-1]):
+        seen = []
+        for case in cases:
+            left = _SECONDS - (time.monotonic() - start)
+            if left <= 0:
+                late = Answer("unfinished", ended="too slow")
+                seen.append(Seen(case, exercise.expected(case), late))
+                return tuple(seen), ()
+            limit = min(watchdog.SECONDS, left)
+            answer = answers.answer(fn, case.args, exercise.names, limit)
+            if answer.kind == "unfinished" and limit < watchdog.SECONDS:
+                answer = Answer("unfinished", ended="too slow")
+            seen.append(Seen(case, exercise.expected(case), answer))
+            if answer.kind == "unfinished":
+                return tuple(seen), ()
+        rounds.append(tuple(seen))
+    return rounds[0], rounds[1][::-1]
+
+
+# --- One finding each: a verdict, or None where there is nothing of the kind to say. ---
+
+
+def _unfinished(exercise, seen):
+    last = seen[-1]
+    if last.answer.kind != "unfinished":
+        return None
+    if last.answer.ended == "too slow":
+        sentence = (
+            f"The inputs are tiny, yet the checker had to give up after {_SECONDS:.0f} seconds. "
+            "Is there a `sleep`, or a loop that does far more rounds than it needs?"
+        )
+        return _verdict(exercise, "too-slow", sentence)
+    sentence = (
+        f"The function did not finish within {watchdog.SECONDS:.0f} seconds on an input of "
+        f"{last.case.entries} numbers. Is there a loop that never ends?"
+    )
+    remarks = ()
+    if last.answer.ended == "left behind":
+        remarks = (
+            "It could not be stopped and may go on in the background: "
+            "if the notebook feels slow, restart the kernel.",
+        )
+    return _verdict(exercise, "did-not-finish", sentence, last, remarks)
+
+
+def _untouched(exercise, seen):
+    kinds = {one.answer.kind for one in seen}
+    stubs = {one.answer.fault.name for one in seen if one.answer.kind == "raised"}
+    if kinds == {"raised"} and stubs == {"NotImplementedError"}:
+        return Verdict(exercise.heading, False, False, None, "The function is still a stub.")
+    if kinds != {"none"}:
+        return None
+    if any(one.answer.printed.strip() for one in seen):
+        sentence = "The function prints something but returns `None`: end it with `return`."
+        return _verdict(exercise, "prints-instead-of-returning", sentence, seen[0])
+    sentence = "The function returns `None`. Once it has something to return, run this again."
+    return Verdict(exercise.heading, False, False, None, sentence)
+
+
+def _capricious(exercise, seen, again):
+    for first, second in zip(seen, again, strict=True):
+        if not answers.same(first.answer, second.answer):
+            sentence = (
+                "The same input gave two different results: the function must depend on its "
+                "arguments alone, not on chance or on what an earlier call left behind."
+            )
+            worse = second if first.right else first
+            return _verdict(exercise, "not-deterministic", sentence, worse)
+    return None
+
+
+_REFUSED = {
+    "SystemExit": ("exits", "The function ends the program (`exit`): use `return` instead."),
+    "KeyboardInterrupt": (
+        "exits",
+        "The function raises `KeyboardInterrupt`: use `return` instead.",
+    ),
+    "NoInput": (
+        "asks-for-input",
+        "The function calls `input()`: it gets its values as arguments and must not ask for them.",
+    ),
+}
+
+
+def _unsuitable(exercise, seen):
+    """Answers that are no table of numbers, or reached by a way that cannot be right."""
+    for one in seen:
+        if one.answer.kind == "raised" and one.answer.fault.name in _REFUSED:
+            return _verdict(exercise, *_REFUSED[one.answer.fault.name], one)
+    for one in seen:
+        if one.answer.kind == "other":
+            mistake = "complex-numbers" if "complex" in one.answer.words else "wrong-type"
+            sentence = (
+                f"The function must return an array of numbers, but returned {one.answer.words}."
+            )
+            return _verdict(exercise, mistake, sentence, one)
+    return None
+
+
+def _judged(exercise, seen):
+    failing = [one for one in seen if not one.right]
+    changed = sorted({name for one in seen for name in one.answer.changed})
+    changes = (
+        f"The function changes its argument `{'`, `'.join(changed)}` in place, so its caller's "
+        "array is spoiled: work on a new array (`x = x / 2` makes one, `x /= 2` does not)."
+    )
+    if not failing and changed:
+        one = next(one for one in seen if one.answer.changed)
+        return _verdict(exercise, "changes-its-input", "The result is right, but: " + changes, one)
+    if not failing:
+        sentence = f"Right on {len(seen)} inputs of different sizes, large numbers among them."
+        return Verdict(exercise.heading, True, True, None, sentence)
+    remarks = (changes,) if changed else ()
+    return _verdict(exercise, *_name(exercise, seen, failing), failing[0], remarks)
+
+
+def _name(exercise, seen, failing) -> tuple[str, str]:
+    """(identifier, sentence) of the likely mistake."""
+    alike = [m for m in exercise.mistakes if any(_agrees(ref, seen) for ref in m.references)]
+    if len(alike) == 1:
+        return alike[0].id, alike[0].sentence
+    if alike:
+        sentences = " — or: ".join(m.sentence for m in alike)
+        return "|".join(m.id for m in alike), f"One of these; the inputs cannot tell: {sentences}"
+    signs = ((m.id, m.sentence) for m in exercise.mistakes if m.sign and m.sign(seen))
+    return (
+        _copied(seen) or _transposed(failing) or next(signs, None) or _described(failing, len(seen))
+    )
+
+
+def _agrees(reference: Callable, seen: tuple[Seen, ...]) -> bool:
+    """Whether the answers are what `reference` gives, wrong numbers at least once.
+
+    Where it raises (shapes do not fit), any wrong answer will do: there are many ways to fail.
+    """
+    telling = False
+    for one in seen:
+        theirs = _result(reference, one.case.args)
+        if theirs is None:
+            if one.right:
+                return False
+        elif not answers.right(one.answer, theirs):
+            return False
+        else:
+            telling = telling or not one.right
+    return telling
+
+
+def _result(reference: Callable, args) -> np.ndarray | None:
+    """What a wrong function gives, None if it raises."""
+    with np.errstate(all="ignore"):
+        try:
+            return np.asarray(reference(*(arg.copy() for arg in args)), dtype=np.float64)
+        except Exception:  # wrong functions may fail in any way
+            return None
+
+
+def _copied(seen) -> tuple[str, str] | None:
+    """An answer made for the lesson's example: its numbers, or its sizes."""
+    example = next(one for one in seen if one.case.example)
+    others = [one for one in seen if one is not example]
+    if not example.right:
+        return None
+
+    def constant_or_nothing(one):
+        if one.answer.kind in ("none", "raised"):
+            return True
+        return answers.right(one.answer, example.expected)
+
+    if not any(one.right for one in others) and all(map(constant_or_nothing, others)):
+        return "hard-coded", (
+            "The result is that of the lesson's own example, whatever the input. Compute it from "
+            "the arguments; does the function use a variable of the notebook in place of an "
+            "argument?"
+        )
+    shapes = [arg.shape for arg in example.case.args]
+    sized = [one for one in seen if [arg.shape for arg in one.case.args] == shapes]
+    if len(sized) > 1 and all(one.right for one in sized):
+        wrong = [one for one in seen if one not in sized]
+        if wrong and not any(one.right for one in wrong):
+            return "hard-coded-sizes", (
+                "The result is right for inputs as large as the lesson's example and for no "
+                "others: take the sizes from the arguments' `.shape`."
+            )
+    return None
+
+
+def _transposed(failing) -> tuple[str, str] | None:
+    if not all(_is_transposed(one) for one in failing):
+        return None
+    return "transposed-result", (
+        "The numbers are right, but rows and columns are exchanged: "
+        "the result is the transpose of what was asked for."
+    )
+
+
+def _described(failing, count: int) -> tuple[str, str]:
+    """What can be said of a mistake that has no name: the first that is true."""
+    first = failing[0]
+    answer = first.answer
+    how_often = "every input" if len(failing) == count else f"{len(failing)} of {count} inputs"
+    if answer.kind == "raised":
+        return "raises-error", f"The function stops on {how_often} with {answer.fault}."
+    if answer.kind == "none":
+        return (
+            "returns-none",
+            f"The function returns `None` for {how_often}: is a `return` missing?",
+        )
+    if answer.shape != first.expected.shape:
+        same_numbers = (
+            answer.array is not None
+            and answer.array.size == first.expected.size
+            and (np.allclose(answer.array.ravel(), first.expected.ravel(), rtol=1e-3, atol=1e-5))
+        )
+        return "wrong-shape", (
+            f"The result has the shape {answer.shape}, but should have {first.expected.shape}"
+            + (" (its numbers are right)." if same_numbers else ".")
+        )
+    if all(_is_near(one) for one in failing):
+        return "imprecise", (
+            "The numbers are nearly right, but not to six digits: is something rounded, or held in "
+            "half precision (float16)?"
+        )
+    if all(
+        one.answer.array is not None and not np.isfinite(one.answer.array).all() for one in failing
+    ):
+        return "not-finite", f"The result holds nan or inf on {how_often}."
+    return "unknown", (
+        f"The result is wrong on {how_often}, in a way that this checker has no name for. "
+        "Work the input below by hand, one step at a time, and compare."
+    )
+
+
+def _is_transposed(one) -> bool:
+    array = one.answer.array
+    if array is None or array.ndim != 2 or array.shape[::-1] != one.expected.shape:
+        return False
+    return bool(np.allclose(array.T, one.expected, rtol=1e-3, atol=1e-5))
+
+
+def _is_near(one) -> bool:
+    array = one.answer.array
+    if array is None or array.shape != one.expected.shape:
+        return False
+    return bool(np.allclose(array, one.expected, rtol=1e-2, atol=1e-2))
+
+
+# --- Putting it in a verdict. ---
+
+
+def _verdict(exercise, mistake, sentence, one: Seen | None = None, remarks=()) -> Verdict:
+    evidence = None
+    if one is not None:
+        inputs = tuple(zip(exercise.names, one.case.args, strict=True))
+        off = answers.close(one.answer, one.expected)
+        evidence = Evidence(
+            one.case.label,
+            inputs,
+            one.expected,
+            _shown(one.answer),
+            None if off is None else ~off,
+        )
+    return Verdict(exercise.heading, False, True, mistake, sentence, evidence, tuple(remarks))
+
+
+def _shown(answer: Answer) -> np.ndarray | str:
+    if answer.kind == "array":
+        return f"an array of shape {answer.shape}" if answer.array is None else answer.array
+    if answer.kind == "raised":
+        return str(answer.fault)
+    return {"none": "None", "other": answer.words, "unfinished": "none in time"}[answer.kind]
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+def _takes(fn: Callable, count: int) -> bool:
+    try:
+        inspect.signature(fn).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions do not tell
+        return True
+    return True

@@ -1,0 +1,112 @@
+"""What a checker says: a sentence, and the smallest input that shows what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.practice import style
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One input, what should come back for it, and what did.
+
+    actual : the numbers that came back, or words for what came instead.
+    off : where they differ, if the shapes agree.
+    """
+
+    label: str
+    inputs: tuple[tuple[str, np.ndarray], ...]
+    expected: np.ndarray
+    actual: np.ndarray | str
+    off: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of `check`.
+
+    passed : every input was answered rightly.
+    attempted : the function returns something.
+    mistake : an identifier of what is wrong, such as "softmax-wrong-axis"; several joined by "|"
+        when the checker cannot tell them apart; None if passed or not attempted.
+    message : the same in a sentence or two.
+    remarks : further things that were seen.
+    """
+
+    title: str
+    passed: bool
+    attempted: bool
+    mistake: str | None
+    message: str
+    evidence: Evidence | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def _head(self) -> str:
+        word = "✓ passed" if self.passed else "✗ not yet" if self.attempted else "not attempted yet"
+        return f"{self.title}: {word}"
+
+    def __str__(self) -> str:
+        lines = [self._head, style.plain(self.message), *self.remarks]
+        if self.evidence:
+            lines += ["", f"Smallest input that shows it ({self.evidence.label}):"]
+            lines.append(_evidence_text(self.evidence))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": str(self), "text/html": self._html()}
+
+    def _html(self) -> str:
+        kind = "yes" if self.passed else "no" if self.attempted else "wait"
+        parts = [f'<p class="abh-title"><strong>{style.rich(self._head)}</strong></p>']
+        parts += [f"<p>{style.rich(sentence)}</p>" for sentence in (self.message, *self.remarks)]
+        if self.evidence:
+            parts.append(
+                f'<p class="abh-quiet">Smallest input that shows it ({self.evidence.label}):</p>'
+            )
+            parts.append(_evidence_html(self.evidence))
+        body = "\n".join(parts)
+        return f'{style.SHEET}<div class="abh"><div class="abh-note abh-{kind}">{body}</div></div>'
+
+
+def _tables(evidence: Evidence):
+    """(title, rows, off) of each table to show: the inputs, the expected result, the actual one."""
+    actual = evidence.actual
+    shown = isinstance(actual, np.ndarray) and actual.ndim <= 2 and actual.size > 0
+    places = style.decimals(evidence.expected, *([actual] if shown else []))
+    for name, array in evidence.inputs:
+        yield f"{name}  {_shape(array)}", style.cells(array, style.decimals(array)), None
+    yield f"expected  {_shape(evidence.expected)}", style.cells(evidence.expected, places), None
+    if shown:
+        yield f"your result  {_shape(actual)}", style.cells(actual, places), evidence.off
+
+
+def _instead(evidence: Evidence) -> str:
+    """What came back, in words, where it is no table."""
+    if isinstance(evidence.actual, str):
+        return f"your result: {evidence.actual}"
+    if evidence.actual.ndim > 2 or evidence.actual.size == 0:
+        return f"your result: an array of shape {evidence.actual.shape}"
+    return ""
+
+
+def _evidence_text(evidence: Evidence) -> str:
+    tables = [style.text_table(title, rows) for title, rows, _ in _tables(evidence)]
+    return "\n".join(filter(None, [style.beside(*tables), _instead(evidence)]))
+
+
+def _evidence_html(evidence: Evidence) -> str:
+    tables = [style.html_table(title, rows, off=off) for title, rows, off in _tables(evidence)]
+    instead = _instead(evidence)
+    return f'<div class="abh-tables">{"".join(tables)}</div>' + (
+        f"<p>{style.rich(instead)}</p>" if instead else ""
+    )
+
+
+def _shape(array: np.ndarray) -> str:
+    return "×".join(map(str, array.shape)) if array.ndim else "one number"
