@@ -169,6 +169,27 @@ def test_another_thread_prints_as_ever(capsys):
     assert capsys.readouterr().out == "from a cell\n"
 
 
+def test_what_it_displays_is_dropped(monkeypatch):
+    class Publisher:
+        """As in ipykernel: a hook that returns None keeps the message from being sent."""
+
+        def __init__(self):
+            self.local = threading.local()
+
+        def register_hook(self, hook):
+            self.local.hook = hook
+
+        def publish(self, message):
+            return getattr(self.local, "hook", lambda message: message)(message)
+
+    class Shell:
+        display_pub = Publisher()
+
+    monkeypatch.setattr("IPython.get_ipython", Shell)
+    assert watchdog.run(lambda: Shell.display_pub.publish("a picture")).value is None
+    assert Shell.display_pub.publish("a picture") == "a picture"
+
+
 def test_input_is_refused_and_everything_is_put_back():
     before = sys.stdout, sys.stderr, builtins.input
     assert watchdog.run(lambda: input("your answer? ")).fault.name == "NoInput"

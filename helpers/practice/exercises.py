@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -248,7 +248,12 @@ def _judged(exercise, seen):
         sentence = f"Right on {len(seen)} inputs of different sizes, large numbers among them."
         return Verdict(exercise.heading, True, True, None, sentence)
     remarks = (changes,) if changed else ()
-    return _verdict(exercise, *_name(exercise, seen, failing), failing[0], remarks)
+    mistake, sentence = _name(exercise, seen, failing)
+    verdict = _verdict(exercise, mistake, sentence, failing[0], remarks)
+    if mistake == "raises-error":  # the sentence tells the error already
+        evidence = replace(verdict.evidence, actual="the error above")
+        verdict = replace(verdict, evidence=evidence)
+    return verdict
 
 
 def _name(exercise, seen, failing) -> tuple[str, str]:
@@ -335,7 +340,10 @@ def _described(failing, count: int) -> tuple[str, str]:
     """What can be said of a mistake that has no name: the first that is true."""
     first = failing[0]
     answer = first.answer
-    how_often = "every input" if len(failing) == count else f"{len(failing)} of {count} inputs"
+    alike = [one for one in failing if one.answer.kind == answer.kind]
+    if answer.kind == "raised":
+        alike = [one for one in alike if one.answer.fault.name == answer.fault.name]
+    how_often = "every input" if len(alike) == count else f"{len(alike)} of {count} inputs"
     if answer.kind == "raised":
         return "raises-error", f"The function stops on {how_often} with {answer.fault}."
     if answer.kind == "none":

@@ -62,7 +62,7 @@ CSS = """
 .abh table td, .abh table th { text-align: right; padding: 3px 8px; min-width: 1.2em;
   border: 1px solid var(--jp-border-color2, #8886); background: none; font-weight: normal; }
 .abh table td.abh-zero { color: var(--jp-content-font-color2, inherit); }
-.abh table th { border: none; min-width: 68px; color: var(--jp-content-font-color2, inherit); }
+.abh table th { border: none; min-width: 84px; color: var(--jp-content-font-color2, inherit); }
 .abh table tr { background: none !important; }
 .abh table td.abh-off { outline: 2px solid var(--jp-error-color1, #c62828); outline-offset: -2px;
   font-weight: 600; }

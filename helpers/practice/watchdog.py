@@ -96,8 +96,9 @@ class Outcome:
 def run(call: Callable[[], object], seconds: float = SECONDS) -> Outcome:
     """Call `call()` and say how it ended, at most about a second after its time is up.
 
-    What it prints is kept, not shown; input() raises `NoInput`; NumPy warns of nothing. Every
-    exception is caught, SystemExit and KeyboardInterrupt too. One call runs at a time.
+    What it prints is kept, what it displays is dropped; input() raises `NoInput`; NumPy warns of
+    nothing. Every exception is caught, SystemExit and KeyboardInterrupt too. One call runs at a
+    time.
 
     Raises RuntimeError when called from inside a call that is being watched, which would wait for
     itself.
@@ -113,6 +114,7 @@ def run(call: Callable[[], object], seconds: float = SECONDS) -> Outcome:
                 box["ident"] = _thread.get_ident()
                 _watched.add(box["ident"])
                 started.set()
+                _hide_displays()
                 with np.errstate(all="ignore"):  # of this thread alone
                     box["value"] = call()
             except BaseException as error:  # whatever it is, it must not end the kernel
@@ -208,6 +210,15 @@ def _quiet():
         yield out
     finally:
         sys.stdout, sys.stderr, builtins.input = before
+
+
+def _hide_displays() -> None:
+    """Drop what this thread displays (`display`, `plt.show`); Jupyter has such hooks per thread."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    publisher = getattr(shell, "display_pub", None)
+    if hasattr(publisher, "register_hook"):
+        publisher.register_hook(lambda message: None)
 
 
 _NOT_THEIRS = tuple(

@@ -154,6 +154,10 @@ START_RUN = """() => {
     done => { window.testRun = done === false ? 'stopped' : 'done'; },
     error => { window.testRun = String(error); });
 }"""
+IN_VIEW = """area => {
+  const box = area.getBoundingClientRect();
+  return box.top < innerHeight - 100 && box.bottom > 150;
+}"""
 CELLS = f"""() => {PANEL}.content.widgets.map(cell => ({{
   type: cell.model.type,
   source: cell.model.sharedModel.getSource(),
@@ -227,6 +231,19 @@ class LabPage:
     def output(self, number: int):
         """What is under that cell."""
         return self.cell(number).locator(".jp-OutputArea").first
+
+    def output_of(self, source: str):
+        """The output of the one code cell that starts with `source`, scrolled into view."""
+        code = [cell["source"] for cell in self.cells() if cell["type"] == "code"]
+        (number,) = [i for i, text in enumerate(code, start=1) if text.startswith(source)]
+        area = self.output(number)
+        # Cells that come into view get their true height and push the others away: scroll again.
+        for _ in range(10):
+            area.scroll_into_view_if_needed()
+            self.page.wait_for_timeout(200)
+            if area.evaluate(IN_VIEW):
+                return area
+        raise AssertionError(f"the output of {source!r} does not stay in view")
 
     def control(self, name: str, role: str | None = None, within=None):
         """The one control with this accessible name: what a screen reader would call it.
