@@ -636,7 +636,7 @@ ok = {"query": normal(2, 4, 3, 8), "key": normal(2, 4, 5, 8), "value": normal(2,
         (1.0, ValueError, r"shape \(\)"),
         ([], ValueError, r"shape \(0,\)"),
     ],
-    ids=repr,
+    ids=lambda x: type(x).__name__,
 )
 def test_refuses_what_is_no_array_of_numbers(name, bad, error, words):
     with pytest.raises(error, match=f"^{name} .*{words}"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.practice import Drill, drill
+from helpers.practice import Drill, drill, drill_words, grading
 
 SEEDS = st.integers(min_value=0, max_value=5_000)
 
@@ -21,7 +21,7 @@ def everything(problem, places):
 
 
 def is_solved(problem, typed):
-    return all(row.is_right for row in drill.grade(problem, typed).values())
+    return all(row.is_right for row in grading.grade(problem, typed).values())
 
 
 # --- Problems ---
@@ -35,7 +35,7 @@ def test_a_problem_tells_right_from_every_slip_and_slips_from_each_other(seed):
         assert len(slips) >= 2
         for slip in slips:
             for row in {tuple(rounded(row, problem.places)) for row in slip.rows}:
-                graded = drill.grade(problem, {step: row})[step]
+                graded = grading.grade(problem, {step: row})[step]
                 assert "wrong" in graded.marks, (step, slip.id)
                 assert graded.slips == (slip.id,), (step, slip.id, row)
 
@@ -118,7 +118,7 @@ def test_a_bad_seed_is_refused(seed):
     ],
 )
 def test_numbers_are_read_as_people_write_them(text, number):
-    assert drill.read(text) == number
+    assert grading.read(text) == number
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_numbers_are_read_as_people_write_them(text, number):
 )
 def test_anything_else_is_refused_in_words(text):
     with pytest.raises(ValueError, match=r"write a number such as 0\.31, 0,31 or 5/16"):
-        drill.read(text)
+        grading.read(text)
 
 
 @given(st.text())
 def test_reading_never_fails_otherwise(text):
     try:
-        number = drill.read(text)
+        number = grading.read(text)
     except ValueError:
         return
     assert number is None or np.isfinite(number)
@@ -147,7 +147,7 @@ def test_reading_never_fails_otherwise(text):
 
 def test_each_entry_is_marked_by_itself():
     problem = drill.make(0)  # scores 1, 3, 1
-    graded = drill.grade(problem, {"scores": ["1", "x", ""]})
+    graded = grading.grade(problem, {"scores": ["1", "x", ""]})
     assert graded["scores"].marks == ("right", "unreadable", "blank")
     assert "? score 2: “x” cannot be read" in graded["scores"].sentences[1]
     assert graded["output"].marks == ("blank", "blank")
@@ -155,24 +155,24 @@ def test_each_entry_is_marked_by_itself():
 
 def test_a_row_that_follows_from_a_wrong_one_is_not_called_wrong():
     problem = drill.make(0)
-    graded = drill.grade(problem, {"scores": ["2", "3", "1"], "scaled": ["1", "1.5", "0.5"]})
+    graded = grading.grade(problem, {"scores": ["2", "3", "1"], "scaled": ["1", "1.5", "0.5"]})
     assert graded["scaled"].marks == ("carried", "right", "right")
     assert "follows from the row above" in graded["scaled"].sentences[0]
 
 
 def test_one_entry_can_show_a_slip_and_two_that_fit_are_both_named():
     problem = drill.make(0)
-    graded = drill.grade(problem, {"scaled": ["1", "", ""]})
+    graded = grading.grade(problem, {"scaled": ["1", "", ""]})
     assert graded["scaled"].slips == ("no-scale", "multiplied-by-sqrt-d_k")[:1]
     every = [slip for slip in problem.slips["scaled"] if abs(slip.rows[0][0] - 1) < 0.005]
     assert [slip.id for slip in every] == ["no-scale"]
     double = drill.make(3)
-    assert len(drill.grade(double, {"scores": ["17", "", ""]})["scores"].slips) == 0
+    assert len(grading.grade(double, {"scores": ["17", "", ""]})["scores"].slips) == 0
 
 
 def test_what_is_close_is_called_close():
     problem = drill.make(0)
-    graded = drill.grade(problem, {"weights": ["0.22", "", ""]})
+    graded = grading.grade(problem, {"weights": ["0.22", "", ""]})
     assert "close" in graded["weights"].sentences[0]
 
 
@@ -182,7 +182,7 @@ def test_grading_survives_whatever_is_typed(seed, texts):
     problem = drill.make(seed)
     texts = iter(texts)
     typed = {step: [next(texts) for _ in range(problem.width(step))] for step in drill.STEPS}
-    for step, row in drill.grade(problem, typed).items():
+    for step, row in grading.grade(problem, typed).items():
         assert len(row.marks) == problem.width(step)
 
 
@@ -258,7 +258,7 @@ def test_the_worked_solution_is_shown_on_request_and_hidden_again():
 def test_the_worked_arithmetic_is_true(seed):
     """In "2 ÷ √4 = 2 ÷ 2 = 1", neighbours are equal; around "≈" nearly so."""
     checked = 0
-    for step, lines in drill.worked(drill.make(seed)):
+    for step, lines in drill_words.worked(drill.make(seed)):
         near = 0.1 if step == "output" else 0.006
         for piece in re.split("[,;:]", "\n".join(lines).replace("\n", ";")):
             parts = re.split("([=≈])", piece)
@@ -298,6 +298,6 @@ def test_a_fault_in_a_callback_is_said_in_words(monkeypatch):
     def broken(*args):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(drill, "grade", broken)
+    monkeypatch.setattr(grading, "grade", broken)
     shown.controls["check"].click()
     assert "Something failed here, and not through you: RuntimeError" in shown._status.value

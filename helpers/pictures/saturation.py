@@ -251,6 +251,12 @@ def _many_numbers(state: ManyScores, weight: float, entropy: float) -> str:
         ]
     d_k = state.gain**2
     parts.append(
-        svg.text(left, 322, f"like an unscaled head of d_k ≈ {d_k:.3g}", size=12, fill=QUIET)
+        svg.text(
+            left,
+            322,
+            svg.formula(f"like an unscaled head of d_k ≈ {d_k:.3g}", 12),
+            size=12,
+            fill=QUIET,
+        )
     )
     return "".join(parts)

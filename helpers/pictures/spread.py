@@ -151,7 +151,7 @@ def picture(state: SpreadState) -> str:
     if outside:
         sample += f" ({outside} outside)"
     body = [
-        svg.text(40, 30, _title(state), size=16, fill=TEXT, weight="bold"),
+        svg.text(40, 30, svg.formula(_title(state), 16), size=16, fill=TEXT, weight="bold"),
         axes.bars(edges, density, tint(fill, 0.35)),
         axes.curve(xs, unit, QUIET, line=1.5, dash="4 4"),
         axes.curve(xs, curve, fill, line=2.5),
@@ -159,16 +159,12 @@ def picture(state: SpreadState) -> str:
         _legend(fill),
         _numbers(state),
     ]
-    return svg.document(WIDTH, HEIGHT, _title_words(state), describe(state), body)
-
-
-def _title_words(state: SpreadState) -> str:
-    divided = {"none": "q·k", "√d_k": "q·k ÷ √d_k", "d_k": "q·k ÷ d_k"}[state.divisor]
-    return f"How far does {divided} spread for d_k = {state.settings.d_k}?"
+    return svg.document(WIDTH, HEIGHT, _title(state), describe(state), body)
 
 
 def _title(state: SpreadState) -> str:
-    return svg.words(_title_words(state)).replace("d_k", svg.sub("d", "k", 16))
+    divided = {"none": "q·k", "√d_k": "q·k ÷ √d_k", "d_k": "q·k ÷ d_k"}[state.divisor]
+    return f"How far does {divided} spread for d_k = {state.settings.d_k}?"
 
 
 def _legend(fill: str) -> str:

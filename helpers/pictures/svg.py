@@ -6,6 +6,7 @@ data always gives the same string.
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import numpy as np
@@ -79,12 +80,9 @@ def span(content: str, fill: str, *, bold: bool = False) -> str:
 
 
 def formula(name: str, size: float) -> str:
-    """A symbol as plain text writes it, "Kᵀ" or "W_Q", with its small letter raised or lowered."""
-    if name.endswith("ᵀ"):
-        return sup(words(name[:-1]), "T", size)
-    if "_" in name:
-        return sub(*map(words, name.split("_", 1)), size)
-    return words(name)
+    """Words with symbols as plain text writes them, "Kᵀ" or "÷ √d_k", small letters moved."""
+    lowered = re.sub(r"([A-Za-z])_(\w+)", lambda m: sub(m[1], m[2], size), words(name))
+    return re.sub(r"(\w)ᵀ", lambda m: sup(m[1], "T", size), lowered)
 
 
 def sub(base: str, index: str, size: float) -> str:

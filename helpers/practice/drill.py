@@ -1,4 +1,4 @@
-"""Small attention problems to work out by hand, and the grading of what somebody typed.
+"""Small attention problems to work out by hand, and the slips that people make in them.
 
 Pure functions, no widgets. A problem asks for one row: its scores, scaled scores, weights and
 output. Problems are chosen so that the usual slips give other numbers, at the precision asked for,
@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,12 +90,12 @@ class Problem:
     @cached_property
     def accepted(self) -> dict[str, tuple[np.ndarray, ...]]:
         """Each step's row, for every way of rounding before it."""
-        weights = _weights(self.right["scaled"], self.places)
+        weights = weights_from(self.right["scaled"], self.places)
         return {
             "scores": (self.right["scores"],),
             "scaled": (self.right["scaled"],),
             "weights": weights,
-            "output": _outputs(weights, self.v, self.places),
+            "output": outputs_from(weights, self.v, self.places),
         }
 
     @cached_property
@@ -184,7 +183,7 @@ def _softmax(x: np.ndarray) -> np.ndarray:
     return exps / exps.sum()
 
 
-def _weights(scaled: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
+def weights_from(scaled: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
     """Weights from scaled scores, unrounded or with scores and exponentials rounded before."""
     rows = [_softmax(scaled)]
     for exponents in (scaled, np.round(scaled, places)):
@@ -195,7 +194,7 @@ def _weights(scaled: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
     return tuple(rows)
 
 
-def _outputs(weights: Iterable[np.ndarray], v: Sequence, places: int) -> tuple[np.ndarray, ...]:
+def outputs_from(weights: Iterable[np.ndarray], v: Sequence, places: int) -> tuple[np.ndarray, ...]:
     """Outputs from weights, with and without rounding the weights before."""
     v = np.array(v)
     return tuple(row @ v for each in weights for row in (each, np.round(each, places)))
@@ -264,7 +263,7 @@ def _weight_slips(problem):
     scaled = problem.right["scaled"]
     for id, done, row in _rescaled(problem):
         sentence = f"These weights come from scores that were {done}: {_divide(problem)}."
-        yield Slip(id, sentence, _weights(row, problem.places))
+        yield Slip(id, sentence, weights_from(row, problem.places))
     yield Slip(
         "not-normalised",
         "These are the exponentials: divide each by the sum of them all.",
@@ -288,16 +287,16 @@ def _output_slips(problem):
     scaled, weights = problem.right["scaled"], problem.right["weights"]
     for id, done, row in _rescaled(problem):
         sentence = f"This output comes from scores that were {done}: {_divide(problem)}."
-        yield Slip(id, sentence, _outputs(_weights(row, places), v, places))
+        yield Slip(id, sentence, outputs_from(weights_from(row, places), v, places))
     yield Slip(
         "not-normalised",
         "The exponentials were used as weights: divide each by the sum of them all first.",
-        _outputs((np.exp(scaled),), v, places),
+        outputs_from((np.exp(scaled),), v, places),
     )
     yield Slip(
         "column-normalised",
         "The weights were normalised down their columns: a query's weights, a row, must sum to 1.",
-        _outputs((_column_normalised(problem),), v, places),
+        outputs_from((_column_normalised(problem),), v, places),
     )
     yield Slip(
         "scores-as-weights",
@@ -320,225 +319,5 @@ def _output_slips(problem):
         yield Slip(
             "row-of-V-for-column",
             "The weights were multiplied along the rows of V: each output goes down a column.",
-            _outputs(_weights(scaled, places), v.T, places),
+            outputs_from(weights_from(scaled, places), v.T, places),
         )
-
-
-# --- Reading and grading ---
-
-_NUMBER = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)"
-_FRACTION = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?", re.ASCII)
-ACCEPTED = "write a number such as 0.31, 0,31 or 5/16"
-
-
-def read(text: str) -> float | None:
-    """The number somebody typed; None for an empty field.
-
-    Decimal point or comma, a fraction, any minus sign. Raises ValueError for anything else.
-    """
-    tidy = re.sub(r"[−–‒]", "-", text.strip())
-    if not tidy:
-        return None
-    match = _FRACTION.fullmatch(tidy)
-    if match is None or len(tidy) > 40:
-        raise ValueError(f"“{_short(text)}” cannot be read: {ACCEPTED}.")
-    top, bottom = (float((part or "1").replace(",", ".")) for part in match.groups())
-    if bottom == 0:
-        raise ValueError(f"“{_short(text)}” divides by zero: {ACCEPTED}.")
-    return top / bottom
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 20 else text[:20] + "…"
-
-
-@dataclass(frozen=True)
-class Graded:
-    """What is to be said about one step's row.
-
-    marks : per entry "blank", "unreadable", "right", "wrong" or "carried" (it follows from a wrong
-    row before it). slips : ids of the slips that fit; more than one when they cannot be told apart.
-    sentences : the same in words.
-    """
-
-    marks: tuple[str, ...]
-    slips: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
-
-    @property
-    def is_right(self) -> bool:
-        return set(self.marks) == {"right"}
-
-
-def grade(problem: Problem, typed: dict[str, Sequence[str]]) -> dict[str, Graded]:
-    """Grade everything typed: step → a text for each entry. Steps that are missing are blank."""
-    graded: dict[str, Graded] = {}
-    numbers: dict[str, list[float | None]] = {}
-    for before, step in zip((None, *STEPS), STEPS, strict=False):
-        texts = typed.get(step, ("",) * problem.width(step))
-        follows, mark = (), "carried"
-        if before and None not in numbers[before]:
-            follows = _following(problem, step, np.array(numbers[before]))
-            mark = "right" if graded[before].is_right else "carried"
-        numbers[step], graded[step] = _grade_row(problem, step, texts, follows, mark)
-    return graded
-
-
-def _following(problem: Problem, step: str, before: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The rows that rightly follow from the row `before`."""
-    if step == "scaled":
-        return (before / problem.root,)
-    if step == "weights":
-        return _weights(before, problem.places)
-    return _outputs((before,), problem.v, problem.places)
-
-
-def _grade_row(problem, step, texts, follows, if_it_follows):
-    numbers, marks, sentences = [], [], []
-    for j, text in enumerate(texts):
-        name = f"{ENTRY[step]} {j + 1}"
-        try:
-            number = read(text)
-        except ValueError as error:
-            numbers.append(None)
-            marks.append("unreadable")
-            sentences.append(f"? {name}: {error}")
-            continue
-        numbers.append(number)
-        marks.append(_mark(problem, step, j, number, follows, if_it_follows))
-    slips, about = _name(problem, step, numbers, marks)
-    return numbers, Graded(tuple(marks), slips, (*about, *sentences))
-
-
-def _mark(problem, step, j, number, follows, if_it_follows) -> str:
-    if number is None:
-        return "blank"
-    if _fits(number, j, problem.accepted[step], problem.places):
-        return "right"
-    return if_it_follows if _fits(number, j, follows, problem.places) else "wrong"
-
-
-def _fits(number: float, j: int, rows: Sequence[np.ndarray], places: int) -> bool:
-    """Whether `number` is entry j of one of the rows, rounded or not."""
-    half = 0.5 * 10**-places + 1e-9
-    return any(abs(number - float(row[j])) <= half for row in rows)
-
-
-def _name(problem, step, numbers, marks) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(ids of the slips that fit, sentences) for a row."""
-    entries = [f"{ENTRY[step]} {j + 1}" for j in range(len(marks))]
-
-    def those(mark):
-        return [j for j, each in enumerate(marks) if each == mark]
-
-    about = []
-    if those("carried"):
-        names = ", ".join(entries[j] for j in those("carried"))
-        about.append(f"↳ {names}: follows from the row above, which is not right yet.")
-    if not those("wrong"):
-        if set(marks) == {"right"}:
-            about.append("✓ all right.")
-        elif those("right"):
-            about.append(f"✓ {', '.join(entries[j] for j in those('right'))}: right.")
-        return (), tuple(about)
-    readable = [j for j, number in enumerate(numbers) if number is not None]
-    fitting = _fitting(problem, step, numbers, readable) or _fitting(
-        problem, step, numbers, those("wrong")
-    )
-    names = ", ".join(entries[j] for j in those("wrong"))
-    if fitting:
-        said = " Or: ".join(slip.sentence for slip in fitting)
-    elif all(_is_near(problem, step, j, numbers[j]) for j in those("wrong")):
-        said = f"close, but not to {problem.places} decimals. Round only at the end."
-    else:
-        said = "not right yet."
-    about.append(f"✗ {names}: {said}")
-    return tuple(slip.id for slip in fitting), tuple(about)
-
-
-def _fitting(problem, step, numbers, entries) -> list[Slip]:
-    """The slips with a row that has all these numbers."""
-    return [
-        slip
-        for slip in problem.slips[step]
-        if any(
-            all(_fits(numbers[j], j, (row,), problem.places) for j in entries) for row in slip.rows
-        )
-    ]
-
-
-def _is_near(problem, step, j, number) -> bool:
-    return step != "scores" and abs(number - problem.right[step][j]) <= 3 * 10**-problem.places
-
-
-# --- In words ---
-
-
-def shown(x: float, places: int) -> str:
-    """A number at so many decimals, without trailing zeros behind whole ones, with a true minus."""
-    text = f"{x:.{places}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    text = "0" if text in ("-0", "") else text
-    return text.replace("-", "−")
-
-
-def task(problem: Problem) -> str:
-    """What is asked, in a sentence."""
-    n = problem.row + 1
-    return (
-        f"What does query {n} take from each key? Work out row {n}: its scores q·k, the scores "
-        f"divided by √d_k = √{problem.d_k}, the weights and the output, with {problem.places} "
-        "decimals where they do not end sooner."
-    )
-
-
-def worked(problem: Problem) -> list[tuple[str, list[str]]]:
-    """The solution with its arithmetic: (step, lines). ≈ stands where something was rounded."""
-    right, places, n = problem.right, problem.places, problem.row + 1
-    q = problem.q[problem.row]
-    used = [c for c, x in enumerate(q) if x]
-    scores = []
-    for j, key in enumerate(problem.k):
-        products = " + ".join(f"{_signed(q[c])}·{_signed(key[c])}" for c in used)
-        scores.append(f"q{_low(n)} · k{_low(j + 1)} = {products} = {shown(right['scores'][j], 0)}")
-    scores.append("(the other entries of the query are 0)")
-    scaled = [
-        f"{shown(s, 0)} ÷ √{problem.d_k} = {shown(s, 0)} ÷ {problem.root} {_equals(x, places + 1)}"
-        for s, x in zip(right["scores"], right["scaled"], strict=True)
-    ]
-    exps = np.exp(right["scaled"])
-    powers = [
-        f"e^({shown(x, places + 1)}) {_equals(e, 3)}"
-        for x, e in zip(right["scaled"], exps, strict=True)
-    ]
-    weights = [
-        f"{', '.join(powers)}; their sum ≈ {shown(exps.sum(), 3)}",
-        *(
-            f"{shown(e, 3)} ÷ {shown(exps.sum(), 3)} ≈ {w:.{places}f}"
-            for e, w in zip(exps, right["weights"], strict=True)
-        ),
-    ]
-    output = []
-    for c in range(problem.d_v):
-        terms = " + ".join(
-            f"{w:.{places}f}·{problem.v[j][c]}" for j, w in enumerate(right["weights"])
-        )
-        output.append(f"output {c + 1}: {terms} ≈ {right['output'][c]:.{places}f}")
-    output.append("(worked out with unrounded weights; rounded ones may differ in the last digit)")
-    return [("scores", scores), ("scaled", scaled), ("weights", weights), ("output", output)]
-
-
-def _low(index: int) -> str:
-    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
-def _signed(x: int) -> str:
-    return f"(−{-x})" if x < 0 else str(x)
-
-
-def _equals(x: float, places: int) -> str:
-    """ "= 0.5" or, where digits are left out, "≈ 0.667"."""
-    sign = "=" if abs(x - round(x, places)) < 1e-9 else "≈"
-    return f"{sign} {shown(x, places)}"

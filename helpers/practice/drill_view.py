@@ -8,7 +8,7 @@ import re
 import ipywidgets as widgets
 
 from helpers.explorers.live import mimebundle
-from helpers.practice import drill, style
+from helpers.practice import drill, drill_words, grading, style
 
 _FORMULA = {
     "scores": "q · k for each key",
@@ -66,9 +66,9 @@ class _Sheet:
             for j, field in enumerate(fields, start=1)
         }
 
-    def show_marks(self) -> dict[str, drill.Graded]:
+    def show_marks(self) -> dict[str, grading.Graded]:
         """Grade what is typed and show it beside each field and under each row."""
-        graded = drill.grade(self.problem, self.typed)
+        graded = grading.grade(self.problem, self.typed)
         for step, fields in self.fields.items():
             for j, (field, mark) in enumerate(zip(fields, graded[step].marks, strict=True), 1):
                 field.description = f"{_SIGN[mark]}{drill.ENTRY[step]} {j}"
@@ -164,7 +164,7 @@ class Drill:
 
     @property
     def state(self) -> dict:
-        graded = drill.grade(self.problem, self._sheet.typed)
+        graded = grading.grade(self.problem, self._sheet.typed)
         return {
             "seed": self._seed,
             "typed": self._sheet.typed,
@@ -175,7 +175,7 @@ class Drill:
 
     @property
     def words(self) -> str:
-        graded = drill.grade(self.problem, self._sheet.typed)
+        graded = grading.grade(self.problem, self._sheet.typed)
         said = [f"{step}: {line}" for step in drill.STEPS for line in graded[step].sentences]
         solution = [_solution_text(self.problem)] if self._sheet.solution_shown else []
         return "\n".join(
@@ -224,7 +224,7 @@ def _matrices(problem: drill.Problem):
         ("K", "key", problem.k, None),
         ("V", "value", problem.v, None),
     ):
-        entries = [[drill.shown(x, 0) for x in row] for row in rows]
+        entries = [[drill_words.shown(x, 0) for x in row] for row in rows]
         yield letter, f"{len(rows)}×{len(rows[0])}", name, entries, chosen
 
 
@@ -236,7 +236,7 @@ def _problem_text(problem: drill.Problem) -> str:
             for i, row in enumerate(entries)
         ]
         tables.append(style.text_table(f"  {letter} ({size})", rows))
-    return "\n".join([f"{_title(problem)}.", drill.task(problem), "", style.beside(*tables)])
+    return "\n".join([f"{_title(problem)}.", drill_words.task(problem), "", style.beside(*tables)])
 
 
 def _problem_html(problem: drill.Problem) -> str:
@@ -252,7 +252,7 @@ def _problem_html(problem: drill.Problem) -> str:
     )
     return (
         f'<p class="abh-title"><strong>{_title(problem)}</strong></p>\n'
-        f"<p>{style.rich(drill.task(problem))}</p>\n"
+        f"<p>{style.rich(drill_words.task(problem))}</p>\n"
         f'<div class="abh-tables">{tables}</div>\n'
     )
 
@@ -260,7 +260,7 @@ def _problem_html(problem: drill.Problem) -> str:
 def _solution_text(problem: drill.Problem) -> str:
     return "\n".join(
         "\n".join([f"{step}:", *(f"  {line}" for line in lines)])
-        for step, lines in drill.worked(problem)
+        for step, lines in drill_words.worked(problem)
     )
 
 
@@ -269,7 +269,7 @@ def _solution_html(problem: drill.Problem) -> str:
         f'<p><strong class="abh-word abh-role-{_ROLE[step]}">{step}</strong><br>'
         + "<br>".join(_powers(line) for line in lines)
         + "</p>"
-        for step, lines in drill.worked(problem)
+        for step, lines in drill_words.worked(problem)
     )
     return f'<div class="abh-worked">{steps}</div>'
 
