@@ -145,10 +145,24 @@ def test_text_shrinks_until_it_fits_its_cell():
     assert svg.text_width(matrix.printed()[0][0]) * font <= 40
 
 
-def test_a_chosen_row_is_outlined_and_the_others_step_back():
+def test_a_chosen_row_is_outlined_and_bold_and_every_tint_keeps_its_meaning():
     plain, chosen = (equation(Matrix(Q, "Q", chosen_row=row)).svg for row in (None, 1))
     assert chosen.count("<rect") == plain.count("<rect") + 1
-    assert chosen.count(f'fill="{ROLES["Q"].fill}"') < plain.count(f'fill="{ROLES["Q"].fill}"')
+    assert chosen.count('font-weight="bold"') == plain.count('font-weight="bold"') + 4
+    full = f'fill="{ROLES["Q"].fill}"'
+    assert plain.count(f"{full}/>") == chosen.count(f"{full}/>") == int(Q.sum())
+
+
+def test_a_negative_cell_is_hollow():
+    plus, minus = (equation(Matrix([[value]], "Q")).svg for value in (1, -1))
+    assert plus.count('stroke="#1f7fbf"') == 0
+    assert minus.count('stroke="#1f7fbf"') == 1
+
+
+def test_scores_and_scaled_scores_share_one_scale_of_tints():
+    picture = by_hand.picture(lesson())
+    # 2 stands three times among the scores; after the division nothing is as dark.
+    assert picture.count(f'fill="{ROLES["scores"].fill}"/>') == 4
 
 
 # ── attention by hand ────────────────────────────────────────────────────────────────────────────

@@ -116,15 +116,17 @@ def _matrices(state: ByHand) -> dict[str, Matrix]:
     narrow = 56 if len(tokens) <= 3 else 44  # 950 px hold two score matrices, just
     divided = f"scores ÷ {state.divisor_sign}" if state.divisor_sign else "scores, undivided"
     chosen = partial(Matrix, chosen_row=row)
+    full = float(np.abs(steps.scores).max())  # one scale of tints for scores and scaled scores
     return {
         "Q": chosen(state.q, "Q", rows=tokens, cell_width=40),
         "K": Matrix(state.k.T, "K", "Kᵀ", columns=tokens, cell_width=40),
         "scores": chosen(
-            steps.scores, "scores", columns=tokens, caption="q · k", cell_width=narrow
+            steps.scores, "scores", columns=tokens, caption="q · k", cell_width=narrow,
+            full=full,
         ),
         "scaled": chosen(
             steps.scaled, "scores", "scaled", columns=tokens, caption=divided, cell_width=narrow,
-            hidden=step < 2,
+            hidden=step < 2, full=full,
         ),
         "weights": chosen(
             steps.weights, "weights", decimals=3, rows=tokens, columns=tokens, full=1.0,

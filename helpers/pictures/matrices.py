@@ -15,7 +15,6 @@ GAP = 4  # between cells
 TITLE_HEIGHT = 24
 LABEL_HEIGHT = 18
 CAPTION_HEIGHT = 22
-_RESTING = 0.38  # how much of its tint a cell keeps when another row is the chosen one
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Matrix:
     decimals : how many to print; None prints as many as needed, up to three.
     rows, columns : labels on the left and over the columns.
     caption : a line under the matrix; None prints its shape.
-    chosen_row, chosen_column : outlined, while the other rows or columns step back.
+    chosen_row, chosen_column : outlined, their numbers bold. The tint always means the value.
     hidden : draw empty cells, for a step that has not been taken yet.
     full : the magnitude that gets the full colour; None takes the largest entry.
     """
@@ -66,7 +65,7 @@ class Matrix:
         longest = max(svg.text_width(cell) for row in self.printed() for cell in row)
         if self.cell_width is None:
             return max(40.0, self.font_size * longest + 12), self.font_size
-        return self.cell_width, min(self.font_size, (self.cell_width - 5) / longest)
+        return self.cell_width, min(self.font_size, (self.cell_width - 8) / longest)
 
 
 @dataclass(frozen=True)
@@ -125,19 +124,27 @@ def draw(matrix: Matrix, x: float, y: float) -> Block:
             parts.append(svg.rect(left, top, width, tall, stroke=RULE, dash="3 4"))
             continue
         size = abs(values[i, j]) / full if np.isfinite(values[i, j]) else 0.0
-        background = tint(role.fill, size if _stands_out(matrix, i, j) else _RESTING * size)
-        parts.append(svg.rect(left, top, width, tall, fill=background))
+        background = tint(role.fill, size)
+        if values[i, j] < 0:  # hollow: the sign can be seen as well as read
+            parts.append(svg.rect(left + 1.25, top + 1.25, width - 2.5, tall - 2.5,
+                                  fill=tint(role.fill, 0), stroke=background, line=2.5))  # fmt: skip
+            background = tint(role.fill, 0)
+        else:
+            parts.append(svg.rect(left, top, width, tall, fill=background))
         parts.append(
             svg.text(
                 left + width / 2, top + tall / 2 + 0.36 * font_size, printed[i][j],
                 size=font_size, fill=ink_on(background), anchor="middle",
+                weight="bold" if _is_chosen(matrix, i, j) else "normal",
             )
         )  # fmt: skip
     parts.append(_outline(matrix, block, role.fill))
     return Block(x, y, block.cell_width, block.shape, "".join(parts))
 
 
-def _stands_out(matrix: Matrix, row: int, column: int) -> bool:
+def _is_chosen(matrix: Matrix, row: int, column: int) -> bool:
+    if matrix.chosen_row is None and matrix.chosen_column is None:
+        return False
     return matrix.chosen_row in (None, row) and matrix.chosen_column in (None, column)
 
 

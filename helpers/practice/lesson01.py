@@ -17,7 +17,7 @@ __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
 # --- Solutions, shown to the reader as they stand here. ---
 
 
-def scores(q, k):
+def raw_scores(q, k):
     return q @ k.T  # (T_q, d_k) @ (d_k, T_k) -> (T_q, T_k)
 
 
@@ -87,7 +87,7 @@ SCORES = Exercise(
         "Return the dot product of every query with every key. `q` holds one query a row, `k` one "
         "key a row; both are arrays of floats. Entry (i, j) of the result is query i · key j."
     ),
-    signature="scores(q, k): q (T_q, d_k), k (T_k, d_k) -> (T_q, T_k)",
+    signature="raw_scores(q, k): q (T_q, d_k), k (T_k, d_k) -> (T_q, T_k)",
     hints=(
         "How many numbers must come out for 2 queries and 3 keys? Each needs a whole query and a "
         "whole key.",
@@ -96,7 +96,7 @@ SCORES = Exercise(
         "Which axes have to meet in the middle? (T_q, d_k) @ (d_k, T_k) gives (T_q, T_k).",
         "`k.T` has the shape (d_k, T_k). The whole function is one line with `@`.",
     ),
-    solution=scores,
+    solution=raw_scores,
     cases=(
         Case("1 query, 1 key", (np.array([[1.0, 0, 2]]), np.array([[2.0, 1, 1]]))),
         Case("1 query, 2 keys, d_k = 2", (np.array([[1.0, 2]]), np.array([[3.0, -1], [0, 4]]))),
@@ -198,9 +198,9 @@ CAUSAL = Exercise(
     hints=(
         "Which entries of the (T, T) table of scores may count? Draw it for T = 3: row 0 keeps "
         "one, row 2 keeps three.",
-        "`np.tril(np.ones((T, T), dtype=bool))` is True on and below the diagonal.",
         "A forbidden key needs the weight 0, and the weights of the others must still sum to 1. "
         "Which score has the exponential 0?",
+        "`np.tril(np.ones((T, T), dtype=bool))` is True on and below the diagonal.",
         "Before the softmax, `np.where(may_attend, scaled, -np.inf)` puts −∞ where a query may not "
         "look: exp(−∞) = 0.",
     ),

@@ -36,24 +36,25 @@ PREDICTIONS = collection(
     Question(
         "1.2",
         "The scores of “sat” are 2, 1 and 2. Before the softmax they are divided by √d_k = √4 = 2. "
-        "What does the division do to the ranking of the keys, and to their weights?",
+        "What does the division do to the ranking of the keys, and to the distances between the "
+        "scores?",
         (
             Option(
-                "Ranking and weights both stay as they are.",
-                "The weights would stay if every score were shifted by the same amount. Division "
-                "halves the differences between the scores, and the softmax depends on those.",
+                "Ranking and distances both stay as they are.",
+                "The distances would stay if the same number were subtracted from every score. "
+                "Division shrinks them: 2 − 1 = 1 becomes 1 − 0.5 = 0.5.",
             ),
             Option(
-                "The ranking stays; the weights come closer together.",
-                "Dividing by a positive number keeps the order. It halves every difference, and "
-                "the ratio of two weights is exp(difference of their scores): the ratio of a 2 to "
-                "a 1 falls from e¹ ≈ 2.72 to e^0.5 ≈ 1.65.",
+                "The ranking stays; the distances halve.",
+                "Dividing by a positive number keeps the order, and dividing by 2 halves every "
+                "distance. The next step turns distances into weights, so the weights come closer "
+                "together.",
                 right=True,
             ),
             Option(
-                "The ranking stays; the weights move further apart.",
-                "That is what multiplying by a number above 1 does: it makes the differences "
-                "larger.",
+                "The ranking stays; the distances grow.",
+                "That is what multiplying by a number above 1 does. Dividing by 2 makes them "
+                "smaller.",
             ),
             Option(
                 "The ranking may change.",
@@ -64,8 +65,8 @@ PREDICTIONS = collection(
     ),
     Question(
         "1.3",
-        "We add 10 to every score in a row, then take the softmax. What happens to that row's "
-        "weights?",
+        "We add 10 to every scaled score of a row, then take the softmax. What happens to that "
+        "row's weights?",
         (
             Option(
                 "They all become larger.",
@@ -78,8 +79,8 @@ PREDICTIONS = collection(
             ),
             Option(
                 "They come closer together.",
-                "12 and 10 are closer in proportion than 2 and 0, but the softmax depends on "
-                "differences: 12 − 10 = 2 − 0.",
+                "11 and 10 are closer in proportion than 1 and 0, but the softmax depends on "
+                "differences: 11 − 10 = 1 − 0.",
             ),
             Option(
                 "Nothing.",
@@ -148,7 +149,8 @@ PREDICTIONS = collection(
     ),
     Question(
         "1.6",
-        "A model has 5 keys in its cache and computes 1 new query, for the newest token. PyTorch's "
+        "A model has 5 keys in its cache, the newest token's among them, and computes 1 query, "
+        "for that newest token. PyTorch's "
         "`scaled_dot_product_attention` is called with `is_causal=True`, query length 1 and key "
         "length 5. Which keys does the query see?",
         (
@@ -159,7 +161,7 @@ PREDICTIONS = collection(
                 "new query may see every key.",
             ),
             Option(
-                "Only key 4, the newest.",
+                "Only the newest key, key 4 (counted from 0).",
                 "No causal mask hides earlier keys. Wherever the triangle is placed, a query that "
                 "sees key 4 sees keys 0 to 3 as well.",
             ),
@@ -208,7 +210,8 @@ QUIZ = collection(
     ),
     Question(
         "sums",
-        "The weights form a table with one row a query and one column a key. What sums to 1?",
+        "The weights form a table with one row for each query and one column for each key. What "
+        "sums to 1?",
         (
             Option(
                 "Each row.",
@@ -272,15 +275,13 @@ QUIZ = collection(
             ),
             Option(
                 "√64 = 8",
-                "d_k is the length of the vectors in the dot product, here of one head. If the "
-                "entries of q and k are independent, with mean 0 and variance 1, the sum of 64 "
-                "products has the standard deviation 8.",
+                "d_k is the length of the vectors in the dot product: here the 64 features of one "
+                "head.",
                 right=True,
             ),
             Option(
                 "64",
-                "The variance of a sum of 64 such products grows like 64; its spread, the standard "
-                "deviation, grows like the root of that.",
+                "64 is d_k itself. The divisor is its square root; why the root, is lesson 2.",
             ),
             Option(
                 "8, because there are 8 heads",
