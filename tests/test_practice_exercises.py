@@ -5,13 +5,13 @@ import time
 
 import numpy as np
 import pytest
-from wrong_answers import lesson01 as answers
+import wrong_answers as answers
 
-from helpers.practice import check, hint, solution
+from helpers.practice import check, hint, lessons, solution
 from helpers.practice.exercises import Case, Exercise, Mistake
-from helpers.practice.lesson01 import EXERCISES
 from helpers.practice.verdict import Verdict
 
+EXERCISES = lessons.every("EXERCISES")
 BY_ID = {exercise.id: exercise for exercise in EXERCISES}
 
 
@@ -37,11 +37,13 @@ def test_a_wrong_answer_is_rejected_by_name(answer):
     assert verdict.attempted
     assert verdict.mistake == mistake, verdict
     assert verdict.evidence is not None
+    verdict._repr_mimebundle_()
 
 
 def test_the_catalogue_is_large_enough():
     for exercise in BY_ID:
-        assert len({mistake for id, _, mistake in answers.WRONG if id == exercise}) >= 8
+        assert len({mistake for id, _, mistake in answers.WRONG if id == exercise}) >= 8, exercise
+        assert sum(id == exercise for id, _ in answers.RIGHT) >= 3, exercise
     assert len(answers.HOSTILE) >= 10
 
 
@@ -101,7 +103,7 @@ def test_what_is_not_a_function_is_said_to_be_none():
     for value in (None, np.eye(2), "scores"):
         verdict = check("1.1", value)
         assert verdict.mistake == "not-a-function"
-        assert 'check("1.1", scores)' in verdict.message
+        assert f'check("1.1", {BY_ID["1.1"].solution.__name__})' in verdict.message
 
 
 def test_expected_stands_beside_actual_for_the_smallest_failing_case():
@@ -118,6 +120,34 @@ def test_expected_stands_beside_actual_for_the_smallest_failing_case():
         "scores  1×2     expected  1×2     your result  1×2\n"
         "1  2            0.269  0.731      1.000  1.000"
     )
+
+
+def test_numbers_stand_beside_each_other_too():
+    assert str(check("2.2", lambda d_k, mean, std: (d_k * std**4, d_k * std**4))) == (
+        "2.1 What broken assumptions do to the spread: ✗ not yet\n"
+        "The mean has no part in your result, but it adds to both variances: 2σ²μ² · d_k pooled, "
+        "σ²μ² · d_k within a row.\n"
+        "\n"
+        "Smallest input that shows it (a mean):\n"
+        "d_k     mean     std     expected  2 numbers     your result  2 numbers\n"
+        "3       2        1       27  15                  3  3"
+    )
+    too_few = check("2.2", lambda d_k, mean, std: d_k + 1)
+    assert too_few.message == "The result should be 2 numbers, but is one number."
+    too_many = check("2.1", lambda d_k, n: [d_k, n])
+    assert too_many.message == "The result should be one number, but is an array of shape (2,)."
+
+
+def test_of_a_stack_of_tables_those_that_are_wrong_are_shown():
+    def second_head_is_wrong(q, k, heads):
+        scores = BY_ID["2.4"].solution(q, k, heads)
+        return scores + (np.arange(heads) == 1)[:, None, None]
+
+    verdict = check("2.4", second_head_is_wrong)
+    assert "heads     expected[1]  of 2×1×1     your result[1]  of 2×1×1\n" in str(verdict)
+    assert re.search(r"-0\.75 +0\.25$", str(verdict))
+    assert "[0]" not in str(verdict)
+    assert verdict._html().count('class="abh-off"') == 1
 
 
 def test_a_second_finding_is_remarked_upon():
@@ -202,14 +232,15 @@ def test_an_exercise_says_all_that_a_lesson_needs(exercise):
     assert exercise.solution.__name__ in exercise.signature
     assert 3 <= len(exercise.hints) <= 4
     assert len({case.label for case in exercise.cases}) == len(exercise.cases)
-    assert any(case.large for case in exercise.cases)
+    weights_alone = exercise.names == ("weights",)  # which are never large
+    assert weights_alone or any(case.large for case in exercise.cases)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_inputs_are_exact_in_float32_and_results_are_finite(exercise):
     for case in exercise.cases:
         for arg in case.args:
-            assert (arg.astype(np.float32) == arg).all()
+            assert np.ndim(arg) == 0 or (arg.astype(np.float32) == arg).all()
         assert np.isfinite(exercise.expected(case)).all()
 
 
@@ -224,6 +255,30 @@ def test_solutions_agree_with_the_reference_implementation():
         for case in BY_ID[id].cases:
             theirs = attention.scaled_dot_product_attention(*case.args, is_causal=is_causal)
             np.testing.assert_allclose(BY_ID[id].expected(case), theirs, atol=1e-9)
+
+
+def test_solutions_of_lesson_2_agree_with_the_measurements():
+    from helpers import attention, experiments
+
+    def spread(d_k, mean, std):
+        predicted = experiments.predicted_spread(
+            experiments.DotProductSettings(d_k, mean=mean, std=std)
+        )
+        return predicted.variance, predicted.within_row_variance
+
+    def head_scores(q, k, heads):
+        columns = np.split(np.arange(q.shape[1]), heads)
+        return [attention.attention_steps(q[:, c], k[:, c], k).scaled for c in columns]
+
+    theirs = {
+        "2.2": spread,
+        "2.1": experiments.variance_standard_error,
+        "2.3": experiments.initial_score_std,
+        "2.4": head_scores,
+    }
+    for id, reference in theirs.items():
+        for case in BY_ID[id].cases:
+            np.testing.assert_allclose(BY_ID[id].expected(case), reference(*case.args), atol=1e-12)
 
 
 # --- How a verdict, a hint and a solution show themselves ---

@@ -22,9 +22,13 @@ DISPLAYS = [
     lambda: quiz("1"),
     lambda: hint("1.1"),
     lambda: solution("1.1"),
+    lambda: predict("2.8"),
+    lambda: solution("2.4"),
     lambda: Drill(3),
     lambda: check("1.1", lambda q, k: None),
     lambda: check("1.3", lambda q, k, v: q @ k),
+    lambda: check("2.2", lambda d_k, mean, std: (d_k, d_k)),
+    lambda: check("2.4", lambda q, k, heads: [q @ k.T] * heads),
 ]
 
 
@@ -40,7 +44,7 @@ def test_two_runs_give_the_same_output(make):
     assert set(first) == {"text/plain", "text/html"}
 
 
-@pytest.mark.parametrize("make", DISPLAYS[:5])
+@pytest.mark.parametrize("make", DISPLAYS[:7])
 def test_a_live_display_offers_the_widget_too(make):
     data, _ = make()._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data

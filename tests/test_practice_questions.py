@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from helpers.practice import check, hint, predict, quiz, solution
+from helpers.practice import check, hint, lesson02, lessons, predict, quiz, solution
 from helpers.practice.lesson01 import PREDICTIONS, QUIZ, K, Q, V
 from helpers.practice.questions import Option, Question, collection
 
-ALL = [*PREDICTIONS, *QUIZ]
+ALL_PREDICTIONS = lessons.every("PREDICTIONS")
+ALL = [*ALL_PREDICTIONS, *lessons.every("QUIZ")]
 
 
 def options(*rights):
@@ -50,9 +51,11 @@ def test_a_question_is_written_with_care(question):
         assert len(option.feedback.split()) >= 6, "feedback explains"
 
 
-def test_the_right_option_is_not_always_in_the_same_place():
-    places = [[option.right for option in question.options].index(True) for question in ALL]
-    assert len(set(places)) == 4
+@pytest.mark.parametrize("number", lessons.numbers())
+def test_the_right_option_is_not_always_in_the_same_place(number):
+    mine = [q for q in ALL_PREDICTIONS if q.id.startswith(f"{number}.")] + [*quiz(number).questions]
+    places = [[option.right for option in question.options].index(True) for question in mine]
+    assert len(set(places)) >= 4
     assert max(places.count(place) for place in set(places)) <= len(places) / 2
 
 
@@ -78,6 +81,75 @@ def test_torch_does_what_the_questions_say():
     layer = torch.nn.MultiheadAttention(4, 1, batch_first=True)
     _, weights = layer(torch.ones(1, 1, 4), k[0], k[0], attn_mask=mask)
     assert weights[0, 0, 1] == 0
+
+
+def test_the_numbers_of_lesson_2_are_those_of_its_experiments():
+    from helpers import attention
+    from helpers.experiments import (
+        DISTRIBUTIONS,
+        DotProductSettings,
+        draw_scores,
+        initial_score_std,
+        predicted_spread,
+    )
+
+    by_id = {q.id: q for q in (*lesson02.PREDICTIONS, *lesson02.QUIZ)}
+
+    def answer(id):
+        right = next(option for option in by_id[id].options if option.right)
+        return f"{right.text} {right.feedback}"
+
+    product = np.abs(np.prod(DISTRIBUTIONS["normal"].draw(np.random.default_rng(0), (2, 10**6)), 0))
+    assert f"{(product > 3).mean():.0%}".replace("%", " %") in answer("2.2")
+    assert np.mean(product < 0.25) == pytest.approx(0.40, abs=0.002)
+    assert f"{predicted_spread(DotProductSettings(std=2.0)).variance:.0f}" in answer("2.3")
+    mean = predicted_spread(DotProductSettings(mean=1.0))
+    assert (mean.variance, mean.within_row_variance) == (192, 128)
+    assert "128" in answer("2.4")
+    every_key = predicted_spread(DotProductSettings(correlation=0.5))
+    assert every_key == (32, 80, 48)
+    assert "48 instead of 64" in answer("2.5")
+    weights = attention.softmax(draw_scores(DotProductSettings(256), 2_000) / 256)
+    assert f"{weights.max(axis=1).mean():.3f}" in answer("2.6")
+    assert f"{attention.normalized_entropy(weights).mean():.2%}".replace("%", " %") in answer("2.6")
+    std = initial_score_std(64, 768, 0.02)
+    assert f"{std:.2f}" in answer("init")
+    assert f"{std / 8:.2f}" in answer("init")
+
+
+def test_four_scores_say_next_to_nothing_about_a_variance():
+    q, k = np.random.default_rng(0).standard_normal((2, 50_000, 2, 4))
+    variances = np.einsum("nid,njd->nij", q, k).reshape(-1, 4).var(axis=1, ddof=1)
+    assert variances.mean() == pytest.approx(4, abs=0.1)
+    assert 1 / 3 < (variances <= 1.6).mean() < 0.4
+    assert 0.04 < (variances > 12).mean() < 0.08
+
+
+def test_t5s_scores_start_with_spread_1():
+    """W_Q ~ N(0, 1/(d_model·d_k)), W_K ~ N(0, 1/d_model), no scale (T5's reference code)."""
+    rng, d_model, d_k = np.random.default_rng(0), 768, 64
+    x = rng.standard_normal((64, d_model))
+    x /= np.sqrt((x**2).mean(axis=1, keepdims=True))
+    q, k = (x @ (s * rng.standard_normal((50, d_model, d_k))) for s in (1 / 8, 1))
+    assert (q @ k.mT / d_model).std() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(("optimizer", "ratio"), [("SGD", 64), ("Adam", 8)])
+def test_a_folded_scale_is_the_same_function_with_larger_steps(optimizer, ratio):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    x, k, upstream = torch.randn(5, 16), torch.randn(5, 64), torch.randn(5, 5)
+    start, outputs, steps = torch.randn(16, 64) / 4, [], []
+    for in_weight, in_scores in ((1, 8), (8, 1)):
+        weight = (start / in_weight).requires_grad_()
+        weights = (x @ weight @ k.T / in_scores).softmax(dim=-1)
+        outputs.append(weights.detach())
+        (weights * upstream).sum().backward()
+        before = weight.detach().clone()
+        getattr(torch.optim, optimizer)([weight], lr=1e-3).step()
+        steps.append((weight.detach() - before).norm() * in_weight)
+    torch.testing.assert_close(*outputs)
+    assert steps[1] / steps[0] == pytest.approx(ratio, rel=0.01)
 
 
 # --- predict ---
@@ -112,7 +184,7 @@ def test_the_feedback_is_a_live_region_and_escaped():
     assert "x &lt;i&gt; is." in spoken[0]
 
 
-@pytest.mark.parametrize("question", PREDICTIONS, ids=lambda question: question.id)
+@pytest.mark.parametrize("question", ALL_PREDICTIONS, ids=lambda question: question.id)
 def test_the_static_form_hides_the_answer(question):
     bundle, _ = predict(question.id)._repr_mimebundle_()
     for option in question.options:
@@ -124,6 +196,17 @@ def test_the_static_form_hides_the_answer(question):
     assert folded.count("✗") == len(question.options) - 1
     assert "✓" not in html.replace(folded, "")
     assert not re.search(r"<style|<script|style=|0x", html)
+
+
+def test_numbered_lines_stand_under_their_prompt():
+    shown = predict("2.8")
+    lines = lesson02.PREDICTIONS[7].lines
+    assert f"\n  3. {lines[2]}\n" in shown.words
+    html = shown._repr_mimebundle_()[0]["text/html"]
+    live = shown.view.children[1].children[0].value
+    for page in (html, live):
+        assert page.count("<li>qᵢ and kᵢ are independent") == 2
+        assert page.index("Spot the error") < page.index("<ol>") < page.index("</ol>")
 
 
 # --- quiz ---

@@ -10,6 +10,8 @@ import numpy as np
 
 from helpers.practice import watchdog
 
+Argument = np.ndarray | int | float  # what an exercise hands to a function
+
 _MOST_ENTRIES = 100_000  # a result larger than this is judged by its shape alone
 _TOLERANCE = (1e-6, 1e-9)  # relative, absolute
 _TOLERANCE_FLOAT32 = (1e-3, 1e-5)  # large scores lose digits in the exponential
@@ -25,6 +27,7 @@ class Answer:
     itemsize : bytes in one number as it came: 4 for float32.
     changed : names of the inputs that the call modified.
     printed : the start of what it printed.
+    warned : what NumPy would have warned of, such as "divide by zero".
     """
 
     kind: str
@@ -36,14 +39,26 @@ class Answer:
     ended: str = "returned"
     changed: tuple[str, ...] = ()
     printed: str = ""
+    warned: tuple[str, ...] = ()
 
 
-def answer(
-    fn: Callable, args: Sequence[np.ndarray], names: Sequence[str], seconds: float
-) -> Answer:
+def copies(args: Sequence[Argument]) -> list[Argument]:
+    """The arguments for one call: arrays copied, as a function may modify them."""
+    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def answer(fn: Callable, args: Sequence[Argument], names: Sequence[str], seconds: float) -> Answer:
     """Call `fn` on copies of `args` under the watchdog and read what comes back."""
-    given = [arg.copy() for arg in args]
-    outcome = watchdog.run(lambda: _read(fn(*given)), seconds)
+    given = copies(args)
+    warned = set()
+
+    def call():
+        with np.errstate(
+            divide="call", over="call", invalid="call", call=lambda kind, _: warned.add(kind)
+        ):
+            return _read(fn(*given))
+
+    outcome = watchdog.run(call, seconds)
     if outcome.ended == "raised":
         parts = {"kind": "raised", "fault": outcome.fault}
     elif outcome.in_time:
@@ -53,9 +68,15 @@ def answer(
     changed = tuple(
         name
         for name, before, after in zip(names, args, given, strict=True)
-        if before.shape != after.shape or not np.array_equal(before, after, equal_nan=True)
+        if np.shape(before) != np.shape(after) or not np.array_equal(before, after, equal_nan=True)
     )
-    return Answer(**parts, ended=outcome.ended, changed=changed, printed=outcome.printed)
+    return Answer(
+        **parts,
+        ended=outcome.ended,
+        changed=changed,
+        printed=outcome.printed,
+        warned=tuple(sorted(warned)),
+    )
 
 
 def _read(value: object) -> dict:

@@ -25,18 +25,19 @@ _SECONDS = 5.0  # for all calls of one check; the watchdog may add one
 class Case:
     """One input.
 
-    label : what is particular about it. example : the lesson prints its answer, so a function may
-    have copied it. large : numbers so large that a careless exponential overflows.
+    label : what is particular about it. args : arrays and plain Python numbers. example : the
+    lesson prints its answer, so a function may have copied it. large : numbers so large that a
+    careless exponential overflows.
     """
 
     label: str
-    args: tuple[np.ndarray, ...]
+    args: tuple[answers.Argument, ...]
     example: bool = False
     large: bool = False
 
     @property
     def entries(self) -> int:
-        return sum(arg.size for arg in self.args)
+        return sum(np.size(arg) for arg in self.args)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Exercise:
 
     id : "lesson.number". signature : how it is called and what it returns, shapes included.
     hints : each tells more than the one before. solution : an ordinary function, shown from its
-    source. cases : inputs of different sizes, one of them the lesson's own example.
+    source; it returns an array, a number, or a tuple of numbers. cases : inputs of different sizes
+    (among those of one size the earlier counts as smaller), one of them the lesson's own example.
     """
 
     id: str
@@ -89,7 +91,13 @@ class Exercise:
         return f"{self.id} {self.title}"
 
     def expected(self, case: Case) -> np.ndarray:
-        return self.solution(*(arg.copy() for arg in case.args))
+        return np.asarray(self.solution(*answers.copies(case.args)), dtype=np.float64)
+
+    @property
+    def returns(self) -> str:
+        """What the function must return, in words."""
+        expected = self.expected(self.cases[0])
+        return _numbers(expected.shape) if expected.ndim < 2 else "an array of numbers"
 
 
 @dataclass(frozen=True)
@@ -228,7 +236,7 @@ def _unsuitable(exercise, seen):
         if one.answer.kind == "other":
             mistake = "complex-numbers" if "complex" in one.answer.words else "wrong-type"
             sentence = (
-                f"The function must return an array of numbers, but returned {one.answer.words}."
+                f"The function must return {exercise.returns}, but returned {one.answer.words}."
             )
             return _verdict(exercise, mistake, sentence, one)
     return None
@@ -245,8 +253,9 @@ def _judged(exercise, seen):
         one = next(one for one in seen if one.answer.changed)
         return _verdict(exercise, "changes-its-input", "The result is right, but: " + changes, one)
     if not failing:
-        sentence = f"Right on {len(seen)} inputs of different sizes, large numbers among them."
-        return Verdict(exercise.heading, True, True, None, sentence)
+        large = ", large numbers among them" * any(one.case.large for one in seen)
+        sentence = f"Right on {len(seen)} different inputs{large}."
+        return Verdict(exercise.heading, True, True, None, sentence, remarks=_warnings(seen))
     remarks = (changes,) if changed else ()
     mistake, sentence = _name(exercise, seen, failing)
     verdict = _verdict(exercise, mistake, sentence, failing[0], remarks)
@@ -254,6 +263,17 @@ def _judged(exercise, seen):
         evidence = replace(verdict.evidence, actual="the error above")
         verdict = replace(verdict, evidence=evidence)
     return verdict
+
+
+def _warnings(seen) -> tuple[str, ...]:
+    """What is to be said about a right function that NumPy warns of."""
+    warned = sorted({kind for one in seen for kind in one.answer.warned})
+    if not warned:
+        return ()
+    return (
+        f"But NumPy warns on the way ({', '.join(warned)}): somewhere inf or nan comes up, even if "
+        "none is left in the end. `np.where`, for one, computes both of its cases everywhere.",
+    )
 
 
 def _name(exercise, seen, failing) -> tuple[str, str]:
@@ -292,7 +312,7 @@ def _result(reference: Callable, args) -> np.ndarray | None:
     """What a wrong function gives, None if it raises."""
     with np.errstate(all="ignore"):
         try:
-            return np.asarray(reference(*(arg.copy() for arg in args)), dtype=np.float64)
+            return np.asarray(reference(*answers.copies(args)), dtype=np.float64)
         except Exception:  # wrong functions may fail in any way
             return None
 
@@ -315,8 +335,8 @@ def _copied(seen) -> tuple[str, str] | None:
             "the arguments; does the function use a variable of the notebook in place of an "
             "argument?"
         )
-    shapes = [arg.shape for arg in example.case.args]
-    sized = [one for one in seen if [arg.shape for arg in one.case.args] == shapes]
+    shapes = [np.shape(arg) for arg in example.case.args]
+    sized = [one for one in seen if [np.shape(arg) for arg in one.case.args] == shapes]
     if len(sized) > 1 and all(one.right for one in sized):
         wrong = [one for one in seen if one not in sized]
         if wrong and not any(one.right for one in wrong):
@@ -357,10 +377,13 @@ def _described(failing, count: int) -> tuple[str, str]:
             and answer.array.size == first.expected.size
             and (np.allclose(answer.array.ravel(), first.expected.ravel(), rtol=1e-3, atol=1e-5))
         )
-        return "wrong-shape", (
+        sentence = (
             f"The result has the shape {answer.shape}, but should have {first.expected.shape}"
-            + (" (its numbers are right)." if same_numbers else ".")
         )
+        if first.expected.ndim < 2:
+            found = f"an array of shape {answer.shape}" if answer.shape else "one number"
+            sentence = f"The result should be {_numbers(first.expected.shape)}, but is {found}"
+        return "wrong-shape", sentence + (" (its numbers are right)." if same_numbers else ".")
     if all(_is_near(one) for one in failing):
         return "imprecise", (
             "The numbers are nearly right, but not to six digits: is something rounded, or held in "
@@ -378,9 +401,9 @@ def _described(failing, count: int) -> tuple[str, str]:
 
 def _is_transposed(one) -> bool:
     array = one.answer.array
-    if array is None or array.ndim != 2 or array.shape[::-1] != one.expected.shape:
+    if array is None or array.ndim < 2 or array.mT.shape != one.expected.shape:
         return False
-    return bool(np.allclose(array.T, one.expected, rtol=1e-3, atol=1e-5))
+    return bool(np.allclose(array.mT, one.expected, rtol=1e-3, atol=1e-5))
 
 
 def _is_near(one) -> bool:
@@ -414,6 +437,11 @@ def _shown(answer: Answer) -> np.ndarray | str:
     if answer.kind == "raised":
         return str(answer.fault)
     return {"none": "None", "other": answer.words, "unfinished": "none in time"}[answer.kind]
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    """A single number, or a row of them, in words."""
+    return f"{shape[0]} numbers" if shape else "one number"
 
 
 def _kind(value: object) -> str:

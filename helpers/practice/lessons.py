@@ -21,6 +21,16 @@ def _lessons() -> dict[str, str]:
     return {match[1]: match[0] for match in found if match}
 
 
+def numbers() -> list[str]:
+    """The lessons that have practice, in order."""
+    return sorted(_lessons(), key=int)
+
+
+def every(attribute: str) -> list:
+    """The EXERCISES, PREDICTIONS or QUIZ of all lessons, in order."""
+    return [item for number in numbers() for item in getattr(_module(number), attribute, ())]
+
+
 def _module(lesson: str) -> ModuleType | None:
     name = _lessons().get(lesson)
     return name and importlib.import_module(f"helpers.practice.{name}")
@@ -41,9 +51,7 @@ def questions(lesson: str) -> tuple[Question, ...]:
     found = getattr(_module(str(lesson)), "QUIZ", ())
     if found:
         return found
-    known = [
-        number for number in sorted(_lessons(), key=int) if getattr(_module(number), "QUIZ", ())
-    ]
+    known = [number for number in numbers() if getattr(_module(number), "QUIZ", ())]
     raise ValueError(f"no quiz for lesson {lesson!r}; there is one for: {', '.join(known)}.")
 
 
@@ -54,9 +62,5 @@ def _find(kind: str, attribute: str, id: str):
     for item in getattr(module, attribute, ()):
         if item.id == id.strip():
             return item
-    every = [
-        item.id
-        for number in sorted(_lessons(), key=int)
-        for item in getattr(_module(number), attribute, ())
-    ]
-    raise ValueError(f"no {kind} {id!r}; there are: {', '.join(every)}.")
+    known = ", ".join(item.id for item in every(attribute))
+    raise ValueError(f"no {kind} {id!r}; there are: {known}.")

@@ -26,6 +26,8 @@ class Option:
 class Question:
     """A question with one right option.
 
+    lines : numbered lines under the prompt, such as the steps of a proof.
+
     Raises ValueError unless there are 2 to 8 different options, exactly one of them right, each
     with feedback of its own.
     """
@@ -33,6 +35,7 @@ class Question:
     id: str
     prompt: str
     options: tuple[Option, ...]
+    lines: tuple[str, ...] = ()
 
     def __post_init__(self):
         texts = [option.text.strip() for option in self.options]
@@ -61,8 +64,16 @@ class Question:
 
     def text(self, heading: str) -> str:
         """The question and its options, without the answer."""
+        lines = [f"  {i}. {style.plain(line)}" for i, line in enumerate(self.lines, start=1)]
         options = [f"  {letter}  {style.plain(option.text)}" for letter, option in self.lettered]
-        return "\n".join([f"{heading} {style.plain(self.prompt)}", *options])
+        return "\n".join([f"{heading} {style.plain(self.prompt)}", *lines, *options])
+
+    def prompt_html(self, heading: str) -> str:
+        """The question alone as HTML."""
+        lines = "".join(f"<li>{style.rich(line)}</li>" for line in self.lines)
+        return f"<p><strong>{style.rich(heading)}</strong> {style.rich(self.prompt)}</p>" + (
+            f"\n<ol>{lines}</ol>" if lines else ""
+        )
 
     def html(self, heading: str) -> str:
         """The same as HTML, with the answer folded away."""
@@ -74,9 +85,8 @@ class Question:
             f"{style.rich(option.feedback)}</li>"
             for letter, option in self.lettered
         )
-        return (
-            f"<p><strong>{style.rich(heading)}</strong> {style.rich(self.prompt)}</p>\n"
-            f"<ul>{options}</ul>\n" + style.folded("Answer", f"<ul>{answers}</ul>")
+        return f"{self.prompt_html(heading)}\n<ul>{options}</ul>\n" + style.folded(
+            "Answer", f"<ul>{answers}</ul>"
         )
 
 
@@ -104,10 +114,9 @@ class _Asked:
         self._on_choice = on_choice
         self.buttons = {letter: self._button(letter) for letter, _ in question.lettered}
         self._feedback = widgets.HTML(style.live(""))
-        prompt = f'<div class="abh"><p><strong>{style.rich(heading)}</strong> '
         self.view = widgets.VBox(
             [
-                widgets.HTML(f"{prompt}{style.rich(question.prompt)}</p></div>"),
+                widgets.HTML(f'<div class="abh">{question.prompt_html(heading)}</div>'),
                 *self.buttons.values(),
                 self._feedback,
             ]

@@ -121,7 +121,7 @@ def live(text: str, kind: str = "") -> str:
 def decimals(*arrays: np.ndarray) -> int:
     """How many decimals show these numbers well: as many as they have, at most three."""
     finite = np.concatenate([a[np.isfinite(a)].ravel() for a in arrays]) if arrays else np.empty(0)
-    if finite.size == 0:
+    if finite.size == 0 or finite.dtype == bool:
         return 0
     most = 3 if np.abs(finite).max() < 1000 else 1
     exact = (n for n in range(most) if (np.abs(finite - np.round(finite, n)) < 1e-9).all())
@@ -129,7 +129,9 @@ def decimals(*arrays: np.ndarray) -> int:
 
 
 def number(x: float, places: int) -> str:
-    """One number at fixed precision; no negative zero, and no endless digits."""
+    """One number at fixed precision; no negative zero, no endless digits. True stays "True"."""
+    if isinstance(x, np.bool_):
+        return str(x)
     if not np.isfinite(x):
         return str(float(x))
     if abs(x) >= 1e7:
@@ -189,6 +191,7 @@ def html_table(
     "scores", "weights" or "output", for the style sheet to tint.
     """
     lines = []
+    off = None if off is None else np.atleast_2d(off)
     for i, row in enumerate(rows):
         tds = []
         for j, cell in enumerate(row):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.practice import style
+from helpers.practice.answers import Argument
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Evidence:
     """
 
     label: str
-    inputs: tuple[tuple[str, np.ndarray], ...]
+    inputs: tuple[tuple[str, Argument], ...]
     expected: np.ndarray
     actual: np.ndarray | str
     off: np.ndarray | None = None
@@ -77,20 +78,48 @@ class Verdict:
 def _tables(evidence: Evidence):
     """(title, rows, off) of each table to show: the inputs, the expected result, the actual one."""
     actual = evidence.actual
-    shown = isinstance(actual, np.ndarray) and actual.ndim <= 2 and actual.size > 0
+    shown = _is_shown(evidence)
     places = style.decimals(evidence.expected, *([actual] if shown else []))
-    for name, array in evidence.inputs:
-        yield f"{name}  {_shape(array)}", style.cells(array, style.decimals(array)), None
-    yield f"expected  {_shape(evidence.expected)}", style.cells(evidence.expected, places), None
+    for name, value in evidence.inputs:
+        if isinstance(value, np.ndarray):
+            yield from _sheets(name, value, style.decimals(value), evidence)
+        else:
+            yield name, [[f"{value:.12g}"]], None
+    yield from _sheets("expected", evidence.expected, places, evidence)
     if shown:
-        yield f"your result  {_shape(actual)}", style.cells(actual, places), evidence.off
+        yield from _sheets("your result", actual, places, evidence, evidence.off)
+
+
+def _is_shown(evidence: Evidence) -> bool:
+    """Whether what came back is shown in numbers, not in words."""
+    actual = evidence.actual
+    if not isinstance(actual, np.ndarray) or actual.size == 0:
+        return False
+    return actual.ndim <= max(2, evidence.expected.ndim)
+
+
+_MOST_SHEETS = 2
+
+
+def _sheets(title: str, array: np.ndarray, places: int, evidence: Evidence, off=None):
+    """(title, rows, off) of a table; of a stack of tables, those of the first that are wrong."""
+    if array.ndim < 3:
+        yield f"{title}  {_shape(array)}", style.cells(array, places), off
+        return
+    leading = array.shape[:-2]
+    wrong = sheets = list(np.ndindex(leading))
+    if evidence.off is not None and evidence.off.shape[: len(leading)] == leading:
+        wrong = [i for i in sheets if evidence.off[i].any()] or sheets
+    for i in wrong[:_MOST_SHEETS]:
+        name = f"{title}[{', '.join(map(str, i))}]  of {_shape(array)}"
+        yield name, style.cells(array[i], places), None if off is None else off[i]
 
 
 def _instead(evidence: Evidence) -> str:
     """What came back, in words, where it is no table."""
     if isinstance(evidence.actual, str):
         return f"your result: {evidence.actual}"
-    if evidence.actual.ndim > 2 or evidence.actual.size == 0:
+    if not _is_shown(evidence):
         return f"your result: an array of shape {evidence.actual.shape}"
     return ""
 
@@ -109,4 +138,6 @@ def _evidence_html(evidence: Evidence) -> str:
 
 
 def _shape(array: np.ndarray) -> str:
+    if array.ndim == 1:
+        return f"{len(array)} numbers"
     return "×".join(map(str, array.shape)) if array.ndim else "one number"
