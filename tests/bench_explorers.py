@@ -22,6 +22,8 @@ from helpers import workshop
 # explorer → (how it is made, the slider that is moved)
 EXPLORERS = {
     "AttentionByHand": ("AttentionByHand(step=1)", "step"),
+    "DotProductSpread": ("DotProductSpread()", "d_k"),
+    "SoftmaxSaturation": ("SoftmaxSaturation()", "gain"),
 }
 TARGET = 5  # times faster than interact
 
@@ -41,7 +43,7 @@ from replay import show
 explorer = {made}
 twin = type(explorer.controls[{slider!r}])(**{{
     key: getattr(explorer.controls[{slider!r}], key)
-    for key in ("value", "min", "max", "step", "options", "description")
+    for key in ("value", "base", "min", "max", "step", "options", "description")
     if hasattr(explorer.controls[{slider!r}], key)}})
 def draw(value):
     explorer.controls[{slider!r}].value = value

@@ -97,6 +97,8 @@ def test_a_stub_is_not_attempted_and_fails_nothing(exercise):
         verdict = check(exercise.id, stub)
         assert (verdict.passed, verdict.attempted, verdict.mistake) == (False, False, None)
         assert "not attempted yet" in str(verdict)
+        assert exercise.signature in str(verdict)
+        assert exercise.statement[:40].replace("`", "") in str(verdict).replace("`", "")
 
 
 def test_what_is_not_a_function_is_said_to_be_none():

@@ -74,10 +74,14 @@ class Problem:
         """How many numbers a step asks for."""
         return self.d_v if step == "output" else self.T
 
+    def scores_of(self, row: int) -> np.ndarray:
+        """(T,) what query `row` scores with each key."""
+        return np.array(self.k) @ np.array(self.q[row])
+
     @cached_property
     def right(self) -> dict[str, np.ndarray]:
         """Each step's row, unrounded."""
-        scores = np.array(self.k) @ np.array(self.q[self.row])
+        scores = self.scores_of(self.row)
         scaled = scores / self.root
         weights = _softmax(scaled)
         return {
@@ -88,15 +92,26 @@ class Problem:
         }
 
     @cached_property
-    def accepted(self) -> dict[str, tuple[np.ndarray, ...]]:
-        """Each step's row, for every way of rounding before it."""
+    def accepted(self) -> dict[str, np.ndarray]:
+        """Each step's row, for every way of rounding before it: (ways, entries)."""
         weights = weights_from(self.right["scaled"], self.places)
         return {
-            "scores": (self.right["scores"],),
-            "scaled": (self.right["scaled"],),
+            "scores": self.right["scores"][None],
+            "scaled": self.right["scaled"][None],
             "weights": weights,
             "output": outputs_from(weights, self.v, self.places),
         }
+
+    @cached_property
+    def half_rounded(self) -> dict[str, np.ndarray]:
+        """Rows that come out when only some of the numbers on the way are rounded.
+
+        They are not accepted: an entry that is not right, but among these, was rounded too early.
+        """
+        weights = _half_rounded_weights(self.right["scaled"], self.places)
+        rounded = [np.stack([row, np.round(row, self.places)]) for row in self.accepted["weights"]]
+        mixed = np.concatenate([_choices(each) for each in rounded])
+        return {"weights": weights, "output": mixed @ np.array(self.v)}
 
     @cached_property
     def slips(self) -> dict[str, tuple[Slip, ...]]:
@@ -110,7 +125,7 @@ class Slip:
 
     id: str
     sentence: str
-    rows: tuple[np.ndarray, ...]
+    rows: Sequence[np.ndarray]
 
 
 def make(seed: int) -> Problem:
@@ -151,22 +166,34 @@ def _is_pleasant(problem: Problem) -> bool:
         and weights.max() < 0.9
         and len(set(problem.right["scores"])) > 1
         and np.ptp(np.array(problem.v), axis=0).min() > 0
+        and not _is_on_an_edge(weights, problem.places)
+        and not _is_on_an_edge(problem.right["output"], problem.places)
     )
+
+
+def _is_on_an_edge(row: np.ndarray, places: int) -> bool:
+    """Whether a number is so near to the middle that it takes many digits to round it."""
+    return bool((np.abs(row * 10**places % 1 - 0.5) < 0.02).any())
 
 
 def _tells_slips_apart(problem: Problem) -> bool:
     gap = 10**-problem.places + 1e-6  # numbers further apart never round to the same
     for step in STEPS:
-        right = np.array(problem.accepted[step])
-        slips = [np.array(slip.rows) for slip in problem.slips[step]]
+        right = problem.accepted[step]
+        slips = [np.array(slip.rows) for slip in _slips(problem, step)]
+        rows = np.concatenate(slips)
         # Entries are accepted one by one, so one entry must be wrong whichever way one rounds.
-        if not all(
-            (_distances(rows, right).min(axis=1) > gap).any(axis=-1).all() for rows in slips
-        ):
+        if not (_distances(rows, right).min(axis=1) > gap).any(axis=-1).all():
             return False
-        for these, those in itertools.combinations(slips, 2):  # slips are named by whole rows
-            if not (_distances(these, those).max(axis=-1) > gap).all():
-                return False
+        # The right numbers in wrong places are a slip of their own.
+        in_order = np.sort(rows, axis=1), np.sort(right, axis=1)
+        if not (_distances(*in_order).max(axis=-1) > gap).all():
+            return False
+        # Slips are named by whole rows.
+        label = np.repeat(np.arange(len(slips)), [len(each) for each in slips])
+        too_near = _distances(rows, rows).max(axis=-1) <= gap
+        if (too_near & (label[:, None] != label)).any():
+            return False
     return True
 
 
@@ -183,21 +210,44 @@ def _softmax(x: np.ndarray) -> np.ndarray:
     return exps / exps.sum()
 
 
-def weights_from(scaled: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
-    """Weights from scaled scores, unrounded or with scores and exponentials rounded before."""
-    rows = [_softmax(scaled)]
-    for exponents in (scaled, np.round(scaled, places)):
-        for digits in (places, places + 1, 12):
-            exps = np.round(np.exp(exponents), digits)
-            if exps.sum() > 0:
-                rows.append(exps / exps.sum())
-    return tuple(rows)
+def weights_from(scaled: np.ndarray, places: int) -> np.ndarray:
+    """(ways, T) Weights from scaled scores, unrounded or after rounding scores and exponentials.
+
+    Rounded to the decimals asked for, or to one more (exponentials: two more).
+    """
+    exponents = _roundings(scaled[None], (places, places + 1))
+    with np.errstate(over="ignore"):
+        exps = _roundings(np.exp(exponents), (places, places + 1, places + 2))
+    sums = exps.sum(axis=1)
+    usable = (sums > 0) & (sums < math.inf)
+    return np.concatenate([_softmax(scaled)[None], exps[usable] / sums[usable, None]])
 
 
-def outputs_from(weights: Iterable[np.ndarray], v: Sequence, places: int) -> tuple[np.ndarray, ...]:
-    """Outputs from weights, with and without rounding the weights before."""
-    v = np.array(v)
-    return tuple(row @ v for each in weights for row in (each, np.round(each, places)))
+def outputs_from(weights: np.ndarray, v: Sequence, places: int) -> np.ndarray:
+    """(ways, d_v) Outputs from each row of weights, unrounded or rounded before.
+
+    Rounded to the decimals asked for, or to one more.
+    """
+    return _roundings(weights, (places, places + 1)) @ np.array(v)
+
+
+def _roundings(rows: np.ndarray, digits: Iterable[int]) -> np.ndarray:
+    """The rows as they are, and rounded to so many digits where that changes any."""
+    rounded = [each for each in (np.round(rows, n) for n in digits) if (each != rows).any()]
+    return np.concatenate([rows, *rounded])
+
+
+def _choices(table: np.ndarray) -> np.ndarray:
+    """(ways ** entries, entries) every row that takes each entry from some row of `table`."""
+    return np.array(list(itertools.product(*(dict.fromkeys(column) for column in table.T))))
+
+
+def _half_rounded_weights(scaled: np.ndarray, places: int) -> np.ndarray:
+    exponents = np.stack([scaled, np.round(scaled, places)])
+    exps = np.exp(exponents)
+    exps = _choices(np.concatenate([exps, np.round(exps, places)]))
+    sums = exps.sum(axis=1, keepdims=True)
+    return np.concatenate([exps / sums, exps / np.round(sums, places)])
 
 
 # --- The slips ---
@@ -221,8 +271,7 @@ def _score_slips(problem):
         f"These are divided by √{problem.d_k} already; that is the next step.",
         (scores / problem.root,),
     )
-    others = tuple(k @ row for i, row in enumerate(q) if i != problem.row)
-    yield Slip("another-query", f"Another row of Q was used: take query {problem.row + 1}.", others)
+    yield Slip("another-query", _another(problem), tuple(_other_scores(problem)))
     if problem.d_k == problem.T:
         yield Slip(
             "column-of-K",
@@ -237,21 +286,31 @@ def _score_slips(problem):
         )
 
 
-def _rescaled(problem) -> Iterable[tuple[str, str, np.ndarray]]:
-    """(id, what was done to the scores, the scaled scores) for every wrong scale."""
+def _other_scores(problem) -> Iterable[np.ndarray]:
+    return (problem.scores_of(i) for i in range(problem.T) if i != problem.row)
+
+
+def _another(problem) -> str:
+    return f"Another row of Q was used: take row {problem.row + 1}."
+
+
+def _misscaled(problem) -> Iterable[tuple[str, str, str, np.ndarray]]:
+    """(id, what was done to the scores, what to do, the scaled scores) for every wrong scale."""
     scores, root = problem.right["scores"], problem.root
-    yield "no-scale", "not divided at all", scores
-    yield "divided-by-d_k", f"divided by d_k = {problem.d_k}", scores / problem.d_k
-    yield "multiplied-by-sqrt-d_k", "multiplied", scores * root
-
-
-def _divide(problem) -> str:
-    return f"divide by √{problem.d_k} = {problem.root}"
+    fix = f"divide by √{problem.d_k} = {root}"
+    yield "no-scale", "not divided at all", fix, scores
+    yield "divided-by-d_k", f"divided by d_k = {problem.d_k}", fix, scores / problem.d_k
+    yield "multiplied-by-sqrt-d_k", "multiplied", fix, scores * root
+    if root != 2:
+        fix = f"d_k is {problem.d_k} here, so {fix}"
+        yield "divided-by-2", "divided by 2, which is √4", fix, scores / 2
 
 
 def _scale_slips(problem):
-    for id, done, row in _rescaled(problem):
-        yield Slip(id, f"The scores were {done}: {_divide(problem)}.", (row,))
+    for id, done, fix, row in _misscaled(problem):
+        yield Slip(id, f"The scores were {done}: {fix}.", (row,))
+    others = tuple(row / problem.root for row in _other_scores(problem))
+    yield Slip("another-query", _another(problem), others)
 
 
 def _column_normalised(problem) -> np.ndarray:
@@ -261,12 +320,13 @@ def _column_normalised(problem) -> np.ndarray:
 
 def _weight_slips(problem):
     scaled = problem.right["scaled"]
-    for id, done, row in _rescaled(problem):
-        sentence = f"These weights come from scores that were {done}: {_divide(problem)}."
+    for id, done, fix, row in _misscaled(problem):
+        sentence = f"These weights come from scores that were {done}: {fix}."
         yield Slip(id, sentence, weights_from(row, problem.places))
+    yield Slip("another-query", _another(problem), _other_weights(problem))
     yield Slip(
         "not-normalised",
-        "These are the exponentials: divide each by the sum of them all.",
+        "These are the exponentials, not the weights yet: divide each by the sum of them all.",
         (np.exp(scaled), np.exp(np.round(scaled, problem.places)), np.exp(scaled - scaled.max())),
     )
     yield Slip(
@@ -282,21 +342,27 @@ def _weight_slips(problem):
         )
 
 
+def _other_weights(problem) -> np.ndarray:
+    others = (row / problem.root for row in _other_scores(problem))
+    return np.concatenate([weights_from(row, problem.places) for row in others])
+
+
 def _output_slips(problem):
     v, places = np.array(problem.v), problem.places
     scaled, weights = problem.right["scaled"], problem.right["weights"]
-    for id, done, row in _rescaled(problem):
-        sentence = f"This output comes from scores that were {done}: {_divide(problem)}."
+    for id, done, fix, row in _misscaled(problem):
+        sentence = f"This output comes from scores that were {done}: {fix}."
         yield Slip(id, sentence, outputs_from(weights_from(row, places), v, places))
+    yield Slip("another-query", _another(problem), outputs_from(_other_weights(problem), v, places))
     yield Slip(
         "not-normalised",
         "The exponentials were used as weights: divide each by the sum of them all first.",
-        outputs_from((np.exp(scaled),), v, places),
+        outputs_from(np.exp(scaled)[None], v, places),
     )
     yield Slip(
         "column-normalised",
         "The weights were normalised down their columns: a query's weights, a row, must sum to 1.",
-        outputs_from((_column_normalised(problem),), v, places),
+        outputs_from(_column_normalised(problem)[None], v, places),
     )
     yield Slip(
         "scores-as-weights",

@@ -76,7 +76,8 @@ class _Sheet:
                     add = _LOOK.get(mark) == look
                     (field.add_class if add else field.remove_class)(look)
             row = graded[step]
-            kind = "yes" if row.is_right else "no" if set(row.marks) & _LOOK.keys() else ""
+            is_off = {"wrong", "unreadable"} & set(row.marks)
+            kind = "yes" if row.is_right else "no" if is_off else ""
             lines = "".join(f"<div>{style.rich(line)}</div>" for line in row.sentences)
             self.notes[step].value = style.live(lines, kind)
         return graded
@@ -118,15 +119,18 @@ class Drill:
 
     def check(self) -> None:
         """Grade everything and say how much is right, and what is missing."""
+        self._tell(name_blanks=True)
+
+    def _tell(self, name_blanks: bool) -> None:
         graded = self._sheet.show_marks()
         marks = [mark for step in drill.STEPS for mark in graded[step].marks]
-        names = self._sheet.named_fields
         rights = marks.count("right")
-        blank = [name for name, mark in zip(names, marks, strict=True) if mark == "blank"]
         if rights == len(marks):
             return self._say(f"✓ All {rights} numbers are right.", "yes")
         sentence = f"{rights} of {len(marks)} numbers are right."
-        if blank:
+        names = zip(self._sheet.named_fields, marks, strict=True)
+        blank = [name for name, mark in names if mark == "blank"]
+        if blank and name_blanks:
             sentence += f" Still empty: {', '.join(blank)}."
         return self._say(sentence)
 
@@ -145,8 +149,8 @@ class Drill:
         self._open(self._seed + 1)
 
     def _committed(self, _change) -> None:
-        style.guarded(self._sheet.show_marks, self._say)()
-        self._say("")
+        """Enter, or leaving the field, checks what was typed."""
+        style.guarded(lambda: self._tell(name_blanks=False), self._say)()
 
     # --- What is on show ---
 

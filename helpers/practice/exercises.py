@@ -192,14 +192,19 @@ def _untouched(exercise, seen):
     kinds = {one.answer.kind for one in seen}
     stubs = {one.answer.fault.name for one in seen if one.answer.kind == "raised"}
     if kinds == {"raised"} and stubs == {"NotImplementedError"}:
-        return Verdict(exercise.heading, False, False, None, "The function is still a stub.")
+        return _task(exercise)
     if kinds != {"none"}:
         return None
     if any(one.answer.printed.strip() for one in seen):
         sentence = "The function prints something but returns `None`: end it with `return`."
         return _verdict(exercise, "prints-instead-of-returning", sentence, seen[0])
-    sentence = "The function returns `None`. Once it has something to return, run this again."
-    return Verdict(exercise.heading, False, False, None, sentence)
+    return _task(exercise)
+
+
+def _task(exercise):
+    """Before an attempt the checker says what is asked."""
+    how = f"{exercise.signature}. Once it has something to return, run this again."
+    return Verdict(exercise.heading, False, False, None, exercise.statement, remarks=(how,))
 
 
 def _capricious(exercise, seen, again):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,12 @@ def read(text: str) -> float | None:
     return top / bottom
 
 
+def decimals(text: str) -> int | None:
+    """How many decimals somebody typed; None where that says nothing: a fraction, no number."""
+    match = re.fullmatch(r"[^/.,]*(?:[.,](\d*))?", text.strip(), re.ASCII)
+    return None if match is None else len(match.group(1) or "")
+
+
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 20 else text[:20] + "…"
@@ -42,7 +49,8 @@ class Graded:
     """What is to be said about one step's row.
 
     marks : per entry "blank", "unreadable", "right", "wrong" or "carried" (it follows from a wrong
-    row before it). slips : ids of the slips that fit; more than one when they cannot be told apart.
+    row before it). slips : ids of the slips that fit; more than one when they cannot be told apart,
+    or when they explain different entries.
     sentences : the same in words.
     """
 
@@ -69,13 +77,13 @@ def grade(problem: Problem, typed: dict[str, Sequence[str]]) -> dict[str, Graded
     return graded
 
 
-def _following(problem: Problem, step: str, before: np.ndarray) -> tuple[np.ndarray, ...]:
+def _following(problem: Problem, step: str, before: np.ndarray) -> Sequence[np.ndarray]:
     """The rows that rightly follow from the row `before`."""
     if step == "scaled":
         return (before / problem.root,)
     if step == "weights":
         return weights_from(before, problem.places)
-    return outputs_from((before,), problem.v, problem.places)
+    return outputs_from(before[None], problem.v, problem.places)
 
 
 def _grade_row(problem, step, texts, follows, if_it_follows):
@@ -91,7 +99,7 @@ def _grade_row(problem, step, texts, follows, if_it_follows):
             continue
         numbers.append(number)
         marks.append(_mark(problem, step, j, number, follows, if_it_follows))
-    slips, about = _name(problem, step, numbers, marks)
+    slips, about = _name(problem, step, texts, numbers, marks)
     return numbers, Graded(tuple(marks), slips, (*about, *sentences))
 
 
@@ -109,36 +117,47 @@ def _fits(number: float, j: int, rows: Sequence[np.ndarray], places: int) -> boo
     return any(abs(number - float(row[j])) <= half for row in rows)
 
 
-def _name(problem, step, numbers, marks) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _name(problem, step, texts, numbers, marks) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(ids of the slips that fit, sentences) for a row."""
-    entries = [f"{ENTRY[step]} {j + 1}" for j in range(len(marks))]
 
     def those(mark):
         return [j for j, each in enumerate(marks) if each == mark]
 
+    def names(entries):
+        return ", ".join(f"{ENTRY[step]} {j + 1}" for j in entries)
+
     about = []
     if those("carried"):
-        names = ", ".join(entries[j] for j in those("carried"))
-        about.append(f"↳ {names}: follows from the row above, which is not right yet.")
+        about.append(
+            f"↳ {names(those('carried'))}: follows from the step above, which is not right yet."
+        )
     if not those("wrong"):
         if set(marks) == {"right"}:
             about.append("✓ all right.")
         elif those("right"):
-            about.append(f"✓ {', '.join(entries[j] for j in those('right'))}: right.")
+            about.append(f"✓ {names(those('right'))}: right.")
         return (), tuple(about)
+    slips: list[str] = []
+    for entries, found in _explained(problem, step, texts, numbers, those("wrong")):
+        slips += [slip.id for slip in found]
+        said = " Or: ".join(slip.sentence for slip in found) or "not right yet."
+        about.append(f"✗ {names(entries)}: {said}")
+    return tuple(slips), tuple(about)
+
+
+def _explained(problem, step, texts, numbers, wrong) -> list[tuple[list[int], list[Slip]]]:
+    """The wrong entries, in groups, each with the slips that explain it."""
     readable = [j for j, number in enumerate(numbers) if number is not None]
-    fitting = _fitting(problem, step, numbers, readable) or _fitting(
-        problem, step, numbers, those("wrong")
-    )
-    names = ", ".join(entries[j] for j in those("wrong"))
-    if fitting:
-        said = " Or: ".join(slip.sentence for slip in fitting)
-    elif all(_is_near(problem, step, j, numbers[j]) for j in those("wrong")):
-        said = f"close, but not to {problem.places} decimals. Round only at the end."
-    else:
-        said = "not right yet."
-    about.append(f"✗ {names}: {said}")
-    return tuple(slip.id for slip in fitting), tuple(about)
+    all_typed = _swapped(problem, step, numbers, wrong) + _fitting(problem, step, numbers, readable)
+    shorts = [j for j in wrong if _is_short(problem, step, j, numbers[j], decimals(texts[j]))]
+    if shorts == wrong:
+        also = all_typed if len(readable) > 1 else []  # one short number fits too much
+        return [(wrong, [_too_few(problem), *also])]
+    if all_typed:
+        return [(wrong, all_typed)]
+    others = [j for j in wrong if j not in shorts]
+    found = _fitting(problem, step, numbers, others) or _rounding(problem, step, numbers, others)
+    return [(shorts, [_too_few(problem)]), (others, found)] if shorts else [(others, found)]
 
 
 def _fitting(problem, step, numbers, entries) -> list[Slip]:
@@ -152,5 +171,46 @@ def _fitting(problem, step, numbers, entries) -> list[Slip]:
     ]
 
 
-def _is_near(problem, step, j, number) -> bool:
-    return step != "scores" and abs(number - problem.right[step][j]) <= 3 * 10**-problem.places
+def _swapped(problem, step, numbers, entries) -> list[Slip]:
+    """The slip of right numbers in each other's places."""
+    typed = sorted(numbers[j] for j in entries)
+    for row in problem.accepted[step] if len(entries) > 1 else ():
+        right = np.sort(row[entries])
+        if all(_fits(number, i, (right,), problem.places) for i, number in enumerate(typed)):
+            return [Slip("swapped", "right numbers in the wrong places: check the order.", ())]
+    return []
+
+
+def _too_few(problem) -> Slip:
+    sentence = f"right as far as it goes, but {problem.places} decimals are asked for."
+    return Slip("too-few-decimals", sentence, ())
+
+
+def _is_short(problem, step, j, number, typed) -> bool:
+    """Whether the right number, rounded or cut off to the decimals `typed`, too few, is this."""
+    return typed in range(1, problem.places) and (
+        any(abs(number - row[j]) <= 0.5 * 10**-typed + 1e-9 for row in problem.accepted[step])
+        or _is_cut(problem, step, j, number, typed)
+    )
+
+
+def _is_cut(problem, step, j, number, places) -> bool:
+    cut = math.trunc(problem.right[step][j] * 10**places) / 10**places
+    return abs(number - cut) < 1e-9
+
+
+def _rounding(problem, step, numbers, entries) -> list[Slip]:
+    """What went wrong in rounding, if nothing else did."""
+    places = problem.places
+    if step == "scores":
+        return []
+    if all(_is_cut(problem, step, j, numbers[j], places) for j in entries):
+        return [Slip("cut-off", f"cut off, not rounded: round to {places} decimals.", ())]
+    rows = problem.half_rounded.get(step, ())
+    if all(_fits(numbers[j], j, rows, places) for j in entries):
+        sentence = (
+            f"close. It comes out when some numbers on the way are rounded to {places} decimals "
+            "and others are not: round only at the end."
+        )
+        return [Slip("rounded-early", sentence, ())]
+    return []
