@@ -442,7 +442,8 @@ def lab_command(python, root, arguments):
         "--ServerApp.ip": "127.0.0.1",
         "--ServerApp.root_dir": str(root),
         "--FileContentsManager.preferred_dir": str(root / READERS_FOLDER),
-        "--LabApp.default_url": f"/lab/tree/{READERS_FOLDER}/{first}",
+        # /doc rather than /lab: one document, which gets all the width.
+        "--LabApp.default_url": f"/doc/tree/{READERS_FOLDER}/{first}",
         "--LabApp.app_settings_dir": str(lab_settings_folder(root)),
         # No news, no look for updates, no list of extensions: nothing asks the internet.
         "--LabApp.news_url": "None",

@@ -74,8 +74,14 @@ def test_a_bad_entry_is_refused_beside_its_cell_and_the_picture_stays(explorer, 
     assert reason in explorer._complaints.value
     explorer.controls["step"].value = 2  # everything else goes on working
     assert explorer.state.step == 2
+    explorer.controls["K[0,0]"].value = "9" * 5000  # the newer note floats, the older goes below
+    assert len(explorer.refused["K[0,0]"]) < 100
+    assert reason in explorer._others.value
+    assert explorer._complaints.value.count("byhand-note") == 1
+    explorer.controls["K[0,0]"].value = "1"
     explorer.controls["Q[2,1]"].value = "1/2"
     assert not explorer.refused
+    assert explorer._others.value == ""
     assert explorer._complaints.value == ""
     assert "byhand-bad" not in explorer.controls["Q[2,1]"]._dom_classes
 

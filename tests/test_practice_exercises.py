@@ -126,7 +126,7 @@ def test_expected_stands_beside_actual_for_the_smallest_failing_case():
 
 def test_numbers_stand_beside_each_other_too():
     assert str(check("2.2", lambda d_k, mean, std: (d_k * std**4, d_k * std**4))) == (
-        "2.1 What broken assumptions do to the spread: ✗ not yet\n"
+        "2.2 What broken assumptions do to the spread: ✗ not yet\n"
         "The mean has no part in your result, but it adds to both variances: 2σ²μ² · d_k pooled, "
         "σ²μ² · d_k within a row.\n"
         "\n"

@@ -341,7 +341,7 @@ def test_jupyterlab_listens_on_this_machine_only_unless_told_otherwise(root):
     workshop.copy_lessons(root)
     command = workshop.lab_command("python", root, ["--no-browser", "--port", "9999"])
     assert "--ServerApp.ip=127.0.0.1" in command
-    assert f"--LabApp.default_url=/lab/tree/my-lessons/{LESSON}" in command
+    assert f"--LabApp.default_url=/doc/tree/my-lessons/{LESSON}" in command
     assert command[-3:] == ["--no-browser", "--port", "9999"]
     assert not any(".token" in word for word in command), "Jupyter makes its own, and keeps it on"
     elsewhere = workshop.lab_command("python", root, ["--ip=0.0.0.0"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -35,6 +36,7 @@ class AttentionByHand(Explorer):
         self._first = {"row": row, "step": step, "divisor": divisor}
         self._good = {}  # entry name → the last number it held
         self.refused: dict[str, str] = {}  # entry name → why its text is not used
+        self._touched = ""  # the entry that was changed last
         self._count = _START
 
         controls = self.controls
@@ -67,17 +69,25 @@ class AttentionByHand(Explorer):
 
         self._places = widgets.HTML(layout=widgets.Layout(margin="0"))
         self._complaints = widgets.HTML().add_class("byhand-complaints")
+        self._others = widgets.HTML().add_class("byhand-others")
         self._stage = widgets.Box().add_class("ex-stage")
         hint = widgets.HTML("Click a number in Q, Kᵀ or V, type another, press Enter.")
         self._arrange()
         self._start(
-            bar(controls["row"], controls["divisor"], hint.add_class("byhand-hint")),
+            bar(controls["row"], controls["divisor"]),
             bar(*(controls[name] for name in ("step", *buttons))),
+            hint.add_class("byhand-hint"),
             self._stage,
+            self._others,
             self._words_view,
         )  # fmt: skip
 
     # ── state, picture, words ────────────────────────────────────────────────────────────────────
+
+    def refresh(self, change: Any = None) -> None:
+        if change is not None:
+            self._touched = next(n for n, c in self.controls.items() if c is change["owner"])
+        super().refresh(change)
 
     def read(self) -> ByHand:
         self.refused = {}
@@ -105,7 +115,7 @@ class AttentionByHand(Explorer):
         try:
             value = parse_number(self.controls[name].value, low=-LARGEST, high=LARGEST)
             if round(value, 2) != value:
-                raise ValueError(f"{self.controls[name].value} has more than two decimals.")
+                raise ValueError(f"{self.controls[name].value[:20]} has more than two decimals.")
             self._good[name] = value
         except ValueError as error:
             self.refused[name] = f"{error} The picture keeps {self._good[name]:g}."
@@ -121,21 +131,27 @@ class AttentionByHand(Explorer):
         self._complain()
 
     def _complain(self) -> None:
-        """Say beside each refused entry why it was refused."""
+        """Outline refused entries; say why beside the one just typed, and of the others below."""
         blocks = by_hand.layout(self.state).blocks if self.refused else {}
         notes = []
         for name, control in self.controls.items():
             if not isinstance(control, widgets.Text):
                 continue
             (control.add_class if name in self.refused else control.remove_class)("byhand-bad")
-            if name in self.refused:
+            if name in self.refused and name == self._touched:
                 matrix, i, j = _address(name)
                 x, y, _, tall = blocks[matrix].cell(*((j, i) if matrix == "K" else (i, j)))
                 notes.append(
                     f'<div class="byhand-note" role="alert" style="left:{cqw(min(x, 650))};'
                     f'top:{cqw(y + tall + 7)}">{escape(self.refused[name])}</div>'
                 )
+        others = [
+            f"<div>{escape(self.controls[name].description)}: {escape(why)}</div>"
+            for name, why in self.refused.items()
+            if name != self._touched
+        ]
         self._complaints.value = "".join(notes)
+        self._others.value = "".join(others)
 
     # ── what the buttons do ──────────────────────────────────────────────────────────────────────
 
@@ -197,7 +213,7 @@ def _entry(matrix: str, i: int, j: int, value: int) -> widgets.Text:
         description=f"{matrix}, row {TOKENS[i]}, column {j + 1}",  # hidden; names the entry aloud
         continuous_update=False,
     )
-    for name in ("byhand-entry", f"byhand-{matrix}", f"byhand-at-{matrix}{i}{j}"):
+    for name in ("ex-entry", "byhand-entry", f"byhand-{matrix}", f"byhand-at-{matrix}{i}{j}"):
         entry.add_class(name)
     return entry
 
@@ -210,7 +226,8 @@ def _address(name: str) -> tuple[str, int, int]:
 _STAGE_STYLE = f"""{stage_style(WIDTH)}
 .ex-stage > .byhand-complaints {{ position: static; overflow: visible; height: 0; }}
 .byhand-complaints > .widget-html-content {{ position: static; }}
-.byhand-hint {{ color: var(--jp-content-font-color2, #5b6270); }}
+.byhand-others {{ color: var(--jp-error-color0, {ERROR}); margin: 0; }}
+.byhand-hint {{ margin: 0; color: var(--jp-content-font-color2, #5b6270); }}
 .ex-stage > .byhand-entry.widget-text {{ position: absolute; margin: 0; padding: 0;
   min-width: 0; }}
 .byhand-entry > .widget-label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;

@@ -17,7 +17,8 @@ from helpers.explorers.access import Access
 from helpers.explorers.live import mimebundle
 
 STYLE = """<style>
-.ex-root { max-width: 970px; overflow: hidden; }
+.ex-root { max-width: 970px; overflow-x: auto; overflow-y: hidden; }
+.ex-picture svg { min-width: 620px; }
 .ex-picture > .widget-html-content { line-height: normal; }
 .ex-words { margin: 2px 0 8px; }
 .ex-words .ex-said { font-size: 13px; line-height: 1.45;
@@ -107,7 +108,8 @@ class Explorer(ABC):
 def stage_style(width: float) -> str:
     """CSS of class "ex-stage": a box as wide as its picture, on which controls can be placed."""
     return f"""
-.ex-stage {{ position: relative; container-type: inline-size; width: 100%; max-width: {width:g}px;
+.ex-stage {{ position: relative; container-type: inline-size; width: 100%; min-width: 620px;
+  max-width: {width:g}px;
   overflow: visible; display: block; padding: 0; }}
 .ex-stage > .widget-html {{ margin: 0; }}
 """

@@ -2,8 +2,8 @@
 
 One display object offers several forms of itself (a "mimebundle"): the live widget, a static
 `image/png` or `text/html`, and `text/plain`. JupyterLab with a kernel shows the first; GitHub,
-nbviewer, VS Code, nbconvert and a notebook that has not run yet show the second; screen readers
-read the third, and nbval compares it.
+nbviewer, VS Code, nbconvert and a notebook that has not run yet show the second; nbval compares the
+third, and nbconvert makes it the picture's alternative text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def mimebundle(
     metadata = {}
     if svg is not None:
         data["image/png"] = png(svg)
-        metadata["image/png"] = png_metadata(svg)
+        metadata["image/png"] = png_metadata(svg) | {"alt": words}
     if html is not None:
         data["text/html"] = html
     return data, metadata

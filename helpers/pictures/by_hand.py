@@ -143,7 +143,7 @@ def layout(state: ByHand) -> Layout:
     names = max(label_width(state.tokens), 40.0)
     tallest = max(height(state.d_k), height(count))
     first = 52 + TITLE_HEIGHT + LABEL_HEIGHT
-    second = first + tallest + CAPTION_HEIGHT + 28 + TITLE_HEIGHT + LABEL_HEIGHT
+    second = first + tallest + CAPTION_HEIGHT + 38 + TITLE_HEIGHT + LABEL_HEIGHT
 
     # What stands before each matrix: row labels, a sign, an arrow.
     room = {"Q": names, "K": 34, "scores": 38, "scaled": 58 if count <= 3 else 50,
@@ -194,15 +194,16 @@ def _badge(x: float, y: float, step: int, *, done: bool) -> str:
 
 def _progress(step: int) -> str:
     """The four steps, top right; the current one is bold."""
-    parts, x = [], WIDTH - MARGIN - 408
-    for i, name in enumerate(STEPS, start=1):
+    widths = [27 + 8.2 * len(name) + 22 for name in STEPS]
+    parts, x = [], WIDTH - MARGIN - sum(widths) + 22
+    for i, (name, width) in enumerate(zip(STEPS, widths), start=1):
         now = i == step
         parts.append(_badge(x + 10, 27, i, done=i <= step))
         parts.append(
             svg.text(x + 27, 31.5, name, fill=TEXT if now else QUIET,
                      weight="bold" if now else "normal")
         )  # fmt: skip
-        x += 106
+        x += width
     return "".join(parts)
 
 
@@ -225,7 +226,7 @@ def _softmax_arrow(state: ByHand, b: dict[str, Block]) -> str:
     turn = b["K"].bottom + CAPTION_HEIGHT + 12 if b["K"].bottom > start.bottom else (
         start.bottom + CAPTION_HEIGHT + 12
     )  # fmt: skip
-    tip = end.y - TITLE_HEIGHT - LABEL_HEIGHT - 4
+    tip = end.y - TITLE_HEIGHT - LABEL_HEIGHT - 10
     d = (
         f"M{svg.px(x0)},{svg.px(y0)} h4 q8,0 8,8 V{svg.px(turn - 8)} q0,8 -8,8"
         f" H{svg.px(x1 + 8)} q-8,0 -8,8 V{svg.px(tip)}"
@@ -299,9 +300,9 @@ def _score_lines(state: ByHand) -> tuple[list[str], str]:
     lines = []
     for token, key, score in zip(state.tokens, state.k, state.steps.scores[state.row]):
         products = " + ".join(
-            svg.span(_signed(a, q_digits), ROLES["Q"].fill)
+            svg.span(_signed(a, q_digits), ROLES["Q"].text)
             + "·"
-            + svg.span(_signed(b, k_digits), ROLES["K"].fill)
+            + svg.span(_signed(b, k_digits), ROLES["K"].text)
             for a, b in zip(q, key)
         )
         sign, total = _rounds(score, digits), _strong(svg.number(score, digits), "scores")
@@ -355,9 +356,9 @@ def _output_lines(state: ByHand) -> tuple[list[str], str]:
     lines = []
     for column, result in enumerate(output):
         products = " + ".join(
-            svg.span(svg.number(w, 3), ROLES["weights"].fill)
+            svg.span(svg.number(w, 3), ROLES["weights"].text)
             + "·"
-            + svg.span(_signed(x, digits), ROLES["V"].fill)
+            + svg.span(_signed(x, digits), ROLES["V"].text)
             for w, x in zip(weights, state.v[:, column])
         )
         place = svg.sub("output", f"{name},{column + 1}", _SIZE)
@@ -366,11 +367,11 @@ def _output_lines(state: ByHand) -> tuple[list[str], str]:
 
 
 def _vector(letter: str, index: str, role: str) -> str:
-    return svg.span(svg.sub(letter, index, _SIZE), ROLES[role].fill)
+    return svg.span(svg.sub(letter, index, _SIZE), ROLES[role].text)
 
 
 def _strong(printed: str, role: str) -> str:
-    return svg.span(printed, ROLES[role].fill, bold=True)
+    return svg.span(printed, ROLES[role].text, bold=True)
 
 
 _ARITHMETIC: tuple[Callable[[ByHand], tuple[list[str], str]], ...] = (

@@ -11,8 +11,9 @@ from helpers.pictures.static import png, png_metadata
 class Figure:
     """An SVG string and the words that say what it shows.
 
-    A cell that ends in one shows the picture in every viewer; screen readers read the words, and
-    nbval compares them.
+    A cell that ends in one shows the picture in every viewer. The words are its `text/plain`,
+    which nbval compares, and the alternative text where a viewer has a place for one (nbconvert
+    does, JupyterLab does not).
     """
 
     svg: str = field(repr=False)
@@ -20,4 +21,4 @@ class Figure:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data = {"image/png": png(self.svg), "text/plain": self.words}
-        return data, {"image/png": png_metadata(self.svg)}
+        return data, {"image/png": png_metadata(self.svg) | {"alt": self.words}}

@@ -27,9 +27,10 @@ class Matrix:
     decimals : how many to print; None prints as many as needed, up to three.
     rows, columns : labels on the left and over the columns.
     caption : a line under the matrix; None prints its shape.
-    chosen_row, chosen_column : outlined, their numbers bold. The tint always means the value.
+    chosen_row, chosen_column : outlined, their numbers bold.
     hidden : draw empty cells, for a step that has not been taken yet.
-    full : the magnitude that gets the full colour; None takes the largest entry.
+    full : the magnitude that gets the full colour; None takes the largest entry. Give two
+        matrices of one picture the same, and equal tints mean equal values.
     """
 
     values: np.ndarray
@@ -63,9 +64,11 @@ class Matrix:
         the text shrinks until it fits.
         """
         longest = max(svg.text_width(cell) for row in self.printed() for cell in row)
+        if self.chosen_row is not None or self.chosen_column is not None:
+            longest *= 1.12  # bold is wider
         if self.cell_width is None:
             return max(40.0, self.font_size * longest + 12), self.font_size
-        return self.cell_width, min(self.font_size, (self.cell_width - 8) / longest)
+        return self.cell_width, min(self.font_size, (self.cell_width - 9) / longest)
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,8 @@ def draw(matrix: Matrix, x: float, y: float) -> Block:
         size = abs(values[i, j]) / full if np.isfinite(values[i, j]) else 0.0
         background = tint(role.fill, size)
         if values[i, j] < 0:  # hollow: the sign can be seen as well as read
-            parts.append(svg.rect(left + 1.25, top + 1.25, width - 2.5, tall - 2.5,
-                                  fill=tint(role.fill, 0), stroke=background, line=2.5))  # fmt: skip
+            inside = left + 1.25, top + 1.25, width - 2.5, tall - 2.5
+            parts.append(svg.rect(*inside, fill=tint(role.fill, 0), stroke=background, line=2.5))
             background = tint(role.fill, 0)
         else:
             parts.append(svg.rect(left, top, width, tall, fill=background))
@@ -193,7 +196,8 @@ def _range(chosen: int | None, count: int) -> tuple[int, int]:
 
 def operator(x: float, y: float, sign: str, *, quiet: bool = False) -> str:
     """A sign between two matrices, centred at (x, y)."""
-    return svg.text(x, y + 6, sign, size=20, fill=QUIET if quiet else INK, anchor="middle")
+    size, down = (34, 11) if sign == "·" else (20, 6)
+    return svg.text(x, y + down, sign, size=size, fill=QUIET if quiet else INK, anchor="middle")
 
 
 def equation(*terms: Matrix | str) -> Figure:

@@ -24,30 +24,32 @@ class Role:
     name : as prose calls it.
     symbol : as a formula calls it.
     fill : colour of its largest cell, its outline and its title in pictures.
+    text : a shade of it for running text on paper.
     formula : the same hue at a lightness that reads on white and on a dark theme alike.
     """
 
     name: str
     symbol: str
     fill: str
+    text: str
     formula: str
 
 
 ROLES = {
     role.name: role
     for role in (
-        Role("Q", "Q", "#1f7fbf", "#1a81c4"),
-        Role("K", "K", "#932b0a", "#dd4916"),
-        Role("V", "V", "#1d6652", "#268d6f"),
-        Role("scores", "S", "#543894", "#8f6bdb"),
-        Role("weights", "A", "#a27e08", "#9a7708"),
-        Role("output", "O", "#d62a6c", "#db2f71"),
+        Role("Q", "Q", "#1f7fbf", "#18689f", "#1a81c4"),
+        Role("K", "K", "#932b0a", "#932b0a", "#dd4916"),
+        Role("V", "V", "#1d6652", "#1d6652", "#268d6f"),
+        Role("scores", "S", "#543894", "#543894", "#8f6bdb"),
+        Role("weights", "A", "#a27e08", "#7c6006", "#9a7708"),
+        Role("output", "O", "#df3d7b", "#bf1f5b", "#db2f71"),
     )
 }
 
 
 # What is none of the six, such as the input X, is drawn in grey.
-ROLES["X"] = Role("X", "X", "#5b6270", "#7b8394")
+ROLES["X"] = Role("X", "X", "#5b6270", "#5b6270", "#7b8394")
 
 
 def luminance(colour: str) -> float:
@@ -71,5 +73,5 @@ def tint(fill: str, amount: float) -> str:
 
 
 def ink_on(background: str) -> str:
-    """The text colour, dark or white, that reads best on `background`."""
-    return max((INK, PAPER), key=lambda ink: contrast(ink, background))
+    """The text colour on `background`: dark wherever that reads well, so that it changes seldom."""
+    return INK if contrast(INK, background) >= 4.5 else PAPER

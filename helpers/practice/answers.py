@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.practice import watchdog
+from helpers import watchdog
 
 Argument = np.ndarray | int | float  # what an exercise hands to a function
 

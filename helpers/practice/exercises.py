@@ -7,6 +7,7 @@ rejected, and described.
 
 from __future__ import annotations
 
+import dis
 import inspect
 import time
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from helpers.practice import answers, watchdog
+from helpers import watchdog
+from helpers.practice import answers
 from helpers.practice.answers import Answer
 from helpers.practice.verdict import Evidence, Verdict
 
@@ -135,7 +137,7 @@ def check(exercise: Exercise, fn: Callable) -> Verdict:
         or _untouched(exercise, seen)
         or _capricious(exercise, seen, again)
         or _unsuitable(exercise, seen)
-        or _judged(exercise, seen)
+        or _judged(exercise, seen, _stubs_called(fn))
     )
 
 
@@ -247,7 +249,7 @@ def _unsuitable(exercise, seen):
     return None
 
 
-def _judged(exercise, seen):
+def _judged(exercise, seen, stubs):
     failing = [one for one in seen if not one.right]
     changed = sorted({name for one in seen for name in one.answer.changed})
     changes = (
@@ -262,12 +264,29 @@ def _judged(exercise, seen):
         sentence = f"Right on {len(seen)} different inputs{large}."
         return Verdict(exercise.heading, True, True, None, sentence, remarks=_warnings(seen))
     remarks = (changes,) if changed else ()
+    remarks += tuple(
+        f"It calls `{name}`, which is still a stub: write that first." for name in stubs
+    )
     mistake, sentence = _name(exercise, seen, failing)
     verdict = _verdict(exercise, mistake, sentence, failing[0], remarks)
     if mistake == "raises-error":  # the sentence tells the error already
         evidence = replace(verdict.evidence, actual="the error above")
         verdict = replace(verdict, evidence=evidence)
     return verdict
+
+
+_OF_A_STUB = {"RESUME", "NOP", "LOAD_CONST", "POP_TOP", "RETURN_CONST", "RETURN_VALUE"}
+
+
+def _stubs_called(fn: Callable) -> list[str]:
+    """Names of the notebook's functions that `fn` uses and that do nothing yet."""
+    code, known = getattr(fn, "__code__", None), getattr(fn, "__globals__", {})
+    stubs = []
+    for name in getattr(code, "co_names", ()):
+        body = getattr(known.get(name), "__code__", None)
+        if body and {step.opname for step in dis.get_instructions(body)} <= _OF_A_STUB:
+            stubs.append(name)
+    return stubs
 
 
 def _warnings(seen) -> tuple[str, ...]:
@@ -458,6 +477,6 @@ def _takes(fn: Callable, count: int) -> bool:
         inspect.signature(fn).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # some built-in functions do not tell
+    except Exception:  # some built-in functions do not tell, and some objects resist
         return True
     return True

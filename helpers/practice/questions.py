@@ -77,17 +77,14 @@ class Question:
 
     def html(self, heading: str) -> str:
         """The same as HTML, with the answer folded away."""
-        options = "".join(
-            f"<li>{letter}. {style.rich(option.text)}</li>" for letter, option in self.lettered
-        )
+        options = "".join(f"<li>{style.rich(option.text)}</li>" for _, option in self.lettered)
         answers = "".join(
-            f"<li>{letter}. {'✓ <strong>right</strong>' if option.right else '✗ no'}: "
+            f"<li>{'✓ <strong>right</strong>' if option.right else '✗ no'}: "
             f"{style.rich(option.feedback)}</li>"
-            for letter, option in self.lettered
+            for _, option in self.lettered
         )
-        return f"{self.prompt_html(heading)}\n<ul>{options}</ul>\n" + style.folded(
-            "Answer", f"<ul>{answers}</ul>"
-        )
+        folded = style.folded("Answer", f'<ol type="A">{answers}</ol>')
+        return f'{self.prompt_html(heading)}\n<ol type="A">{options}</ol>\n{folded}'
 
 
 def collection(*questions: Question) -> tuple[Question, ...]:

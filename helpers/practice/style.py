@@ -49,9 +49,11 @@ CSS = """
   padding: 8px 12px; text-align: left; white-space: pre-wrap; overflow-wrap: anywhere;
   background: var(--jp-layout-color1, transparent); }
 .abh-panel button.abh-option:hover { background: var(--jp-layout-color2, transparent); }
-.abh-panel button.abh-chosen-right { padding: 7px 11px;
+.abh-panel button.jupyter-button.abh-chosen-right,
+.abh-panel button.jupyter-button.abh-chosen-right:hover { padding: 7px 11px;
   border: 2px solid var(--jp-success-color1, #2e7d32); }
-.abh-panel button.abh-chosen-wrong { padding: 7px 11px;
+.abh-panel button.jupyter-button.abh-chosen-wrong,
+.abh-panel button.jupyter-button.abh-chosen-wrong:hover { padding: 7px 11px;
   border: 2px solid var(--jp-error-color1, #c62828); }
 
 .abh-tables { display: flex; flex-wrap: wrap; gap: 8px 28px; align-items: flex-start; }
@@ -96,9 +98,13 @@ SHEET = f"<style>{CSS}{_TINTS}</style>"
 
 
 def rich(text: str) -> str:
-    """Plain text as HTML: escaped, `code` as <code>, **strong** as <strong>."""
+    """Plain text as HTML: escaped, `code` as <code>, **strong** as <strong>, d_k with its k low."""
     escaped = html.escape(text, quote=False)
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    parts = re.split(r"`([^`]+)`", escaped)
+    low = r"([a-zA-ZΣσμ∂])_(k|v|q|head|model|i|W|Q|K|V)\b"
+    parts[::2] = [re.sub(low, r"\1<sub>\2</sub>", part) for part in parts[::2]]
+    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+    escaped = "".join(parts)
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
 
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers.practice import watchdog
+from helpers import watchdog
 
 
 def loops():
@@ -251,7 +251,7 @@ def test_an_interrupt_of_the_caller_stops_the_function_too(monkeypatch):
 
 def test_a_thread_left_behind_does_not_keep_the_interpreter():
     code = (
-        "import time; from helpers.practice import watchdog;"
+        "import time; from helpers import watchdog;"
         "print(watchdog.run(lambda: time.sleep(60), seconds=0.05).ended)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
