@@ -51,8 +51,8 @@ def draw(value):
 _ = ipywidgets.interact(draw, value=twin)
 """
 
-# A key goes down; the picture is there when its element has changed, is decoded, and two frames
-# have passed (the first may have been under way already).
+# A key goes down; the picture is there when its element has changed, is decoded, and the next frame
+# is painted: a task posted from an animation frame runs just after that frame.
 MOVE = """
 async ({cell, picture, key}) => {
   const area = document.querySelectorAll('.jp-Notebook .jp-CodeCell')[cell]
@@ -63,7 +63,11 @@ async ({cell, picture, key}) => {
     return shown ? (shown.src ?? shown.outerHTML) : null;
   };
   const before = seen();
-  const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
+  const painted = () => new Promise(resolve => requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = resolve;
+    channel.port2.postMessage(0);
+  }));
   const changed = new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the picture did not change')), 15000);
     new MutationObserver((_, observer) => {
@@ -78,7 +82,7 @@ async ({cell, picture, key}) => {
   await changed;
   const image = area.querySelector('img');
   if (image) await image.decode();
-  await frame(); await frame();
+  await painted();
   return performance.now() - start;
 }
 """

@@ -40,7 +40,9 @@ function render({ el }) {
   const start = () => {
     const root = el.closest(".ex-root");
     if (!root) { timer = setTimeout(start, 50); return; }  // not on the page yet
-    observer = new MutationObserver(() => mend(root));
+    // A new picture, which is most of what happens here, brings no new control.
+    const isPicture = (change) => change.target.closest(".ex-picture, .ex-words");
+    observer = new MutationObserver((changes) => { if (!changes.every(isPicture)) mend(root); });
     observer.observe(root, { childList: true, subtree: true, attributeFilter: ["class"] });
     root.addEventListener("focusin", entered);
     root.addEventListener("keydown", typed, true);  // the widgets stop it on its way up
