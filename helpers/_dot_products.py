@@ -164,12 +164,13 @@ class LogLogFit(NamedTuple):
     standard_error: float
 
 
-def loglog_slope(x, y) -> LogLogFit:
+def loglog_slope(x, y, y_error=None) -> LogLogFit:
     """Least-squares line through (ln x, ln y): a power law y ∝ xᵃ has slope a.
 
-    The standard error comes from the residuals, with n − 2 degrees of freedom. `x` and `y` are
-    positive, of one shape (n,), n ≥ 3; `x` takes at least two values. Raises `ValueError`
-    otherwise.
+    The standard error of the slope is propagated from `y_error`, the standard errors of y, where
+    they are known: few points tell little about their own scatter. Without them it comes from the
+    residuals, with n − 2 degrees of freedom. `x` and `y` are positive, of one shape (n,), n ≥ 3;
+    `x` takes at least two values. Raises `ValueError` otherwise.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 1 or x.shape != y.shape or x.size < 3:
@@ -187,6 +188,9 @@ def loglog_slope(x, y) -> LogLogFit:
     away = log_x - log_x.mean()
     slope = (away * log_y).sum() / (away**2).sum()
     intercept = log_y.mean() - slope * log_x.mean()
+    if y_error is not None:  # ln y has the error y_error / y
+        shares = away / (away**2).sum() * np.asarray(y_error, dtype=float) / y
+        return LogLogFit(float(slope), float(intercept), float(np.sqrt((shares**2).sum())))
     residual = log_y - intercept - slope * log_x
     error = math.sqrt((residual**2).sum() / (x.size - 2) / (away**2).sum())
     return LogLogFit(float(slope), float(intercept), error)
@@ -319,7 +323,7 @@ class NormalityTable(Table):
     error: np.ndarray = column("± s.e.")
     z: np.ndarray = column("z", ".2f")
     distance: np.ndarray = column("distance", ".4f")
-    exact: np.ndarray = column("exact", ".4f")
+    exact: np.ndarray = column("gap to normal", ".4f")
     noise: np.ndarray = column("noise", ".4f")
 
 

@@ -197,6 +197,16 @@ def test_loglog_slope_of_a_power_law_is_exact(slope):
     assert fit.standard_error == pytest.approx(0, abs=1e-12)
 
 
+def test_loglog_slope_scatters_as_its_propagated_error_says():
+    d_ks = (1, 4, 16, 64, 128, 256)
+    fits = []
+    for seed in range(60):
+        table = ex.dot_product_table(d_ks, pairs=500, seed=seed)
+        fits.append(ex.loglog_slope(table.d_k, table.variance, table.variance_error))
+    scatter = np.std([fit.slope for fit in fits], ddof=1)
+    assert scatter == pytest.approx(np.mean([fit.standard_error for fit in fits]), rel=0.35)
+
+
 def test_loglog_slope_agrees_with_polyfit():
     x = np.array(D_KS, dtype=float)
     y = x * np.exp(0.1 * normal(len(x)))

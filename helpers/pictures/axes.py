@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from helpers.pictures import svg
 from helpers.pictures.palette import QUIET, RULE
@@ -61,18 +62,32 @@ class Axes:
         return "".join(parts)
 
     def curve(self, xs, ys, colour: str, *, line: float = 2.0, dash: str = "") -> str:
-        """A line through the points (xs[i], ys[i]); what lies outside the plot is cut."""
-        corners = []
-        pen = "M"
-        for x, y in zip(xs, ys):
-            if not (self.x[0] <= x <= self.x[1] and self.y[0] <= y <= self.y[1]):
-                pen = "M"
+        """A line through the points (xs[i], ys[i]); it is cut where it leaves the plot."""
+        corners: list[str] = []
+        for (x0, y0), (x1, y1) in pairwise(zip(xs, ys)):
+            piece = self._inside(float(x0), float(y0), float(x1), float(y1))
+            if piece is None:
                 continue
-            px, py = self.at(x, y)
-            corners.append(f"{pen}{svg.px(px)},{svg.px(py)}")
-            pen = "L"
+            start, end = (",".join(map(svg.px, self.at(*point))) for point in piece)
+            if not corners or corners[-1][1:] != start:
+                corners.append(f"M{start}")
+            corners.append(f"L{end}")
         dashes = f' stroke-dasharray="{dash}"' if dash else ""
         return svg.path(" ".join(corners), stroke=colour, line=line).replace("/>", f"{dashes}/>")
+
+    def _inside(self, x0: float, y0: float, x1: float, y1: float):
+        """The part of a segment between the lowest and the highest y, or None."""
+        if not (self.x[0] <= x0 and x1 <= self.x[1]):
+            return None
+        low, high = self.y
+        if max(y0, y1) < low or min(y0, y1) > high:
+            return None
+
+        def cut(x, y, other_x, other_y):
+            edge = min(max(y, low), high)
+            return (x, y) if edge == y else (x + (other_x - x) * (edge - y) / (other_y - y), edge)
+
+        return cut(x0, y0, x1, y1), cut(x1, y1, x0, y0)
 
     def bars(self, edges, heights, colour: str) -> str:
         """Columns between consecutive edges, as one outline: cheap however many there are."""

@@ -12,7 +12,7 @@ import numpy as np
 from helpers.pictures import svg
 from helpers.pictures.axes import Axes, ticks
 from helpers.pictures.figure import Figure
-from helpers.pictures.palette import ROLES, TEXT, tint
+from helpers.pictures.palette import QUIET, ROLES, TEXT, tint
 
 WIDTH = 950.0
 
@@ -42,6 +42,7 @@ class Histogram:
 
     values : the sample. title : over the plot. density : a function to draw over it, or None.
     span : (lowest, highest) value shown; None takes the sample's. role : gives the colour.
+    marks : values at which a thin line stands.
     """
 
     values: np.ndarray
@@ -50,19 +51,24 @@ class Histogram:
     span: tuple[float, float] | None = None
     role: str = "scores"
     bins: int = 48
+    marks: tuple[float, ...] = ()
 
 
 def plot(
     *lines: Line, title: str, x_label: str, y_label: str, x_log: bool = False, y_log: bool = False,
-    words: str, height: float = 360.0,
+    words: str, height: float = 360.0, y_range: tuple[float, float] | None = None,
 ) -> Figure:  # fmt: skip
-    """Curves in one pair of axes. `words` say what they show. Logarithmic axes have base 2."""
+    """Curves in one pair of axes. `words` say what they show. Logarithmic axes have base 2.
+
+    y_range : (lowest, highest) y shown; None takes 0, where nothing is negative, and the highest.
+    """
     to_x, to_y = (np.log2 if log else np.asarray for log in (x_log, y_log))
     all_x = np.concatenate([to_x(line.xs) for line in lines])
     all_y = np.concatenate([to_y(line.ys) for line in lines])
     y_low = 0.0 if not y_log and all_y.min() >= 0 else float(all_y.min())
+    y_high = float(all_y.max()) + 0.04 * float(all_y.max() - y_low)
     axes = Axes(76, 76, 660, height - 140, _padded(all_x.min(), all_x.max()),
-                (y_low, float(all_y.max()) + 0.04 * float(all_y.max() - y_low)))  # fmt: skip
+                y_range or (y_low, y_high))  # fmt: skip
     body = [
         svg.text(28, 32, svg.formula(title, 16), size=16, fill=TEXT, weight="bold"),
         axes.y_axis(_ticks(*axes.y, y_log), svg.formula(y_label, 12.5)),
@@ -84,27 +90,44 @@ def plot(
     return Figure(svg.document(WIDTH, height, title, words, body), words)
 
 
-def histograms(*panels: Histogram, title: str, words: str, height: float = 300.0) -> Figure:
-    """Histograms side by side, each with its own axis. `words` say what they show."""
+def histograms(
+    *panels: Histogram, title: str, words: str, height: float = 300.0, one_scale: bool = True
+) -> Figure:
+    """Histograms side by side. `words` say what they show.
+
+    one_scale : equal areas mean equal shares in all panels; else each is drawn to its own peak.
+    """
     room = (WIDTH - 40) / len(panels)
     body = [svg.text(28, 32, svg.formula(title, 16), size=16, fill=TEXT, weight="bold")]
-    for i, panel in enumerate(panels):
-        low, high = panel.span or (float(panel.values.min()), float(panel.values.max()))
-        counts, edges = np.histogram(panel.values, bins=panel.bins, range=(low, high))
-        density = counts / panel.values.size / (edges[1] - edges[0])
-        xs = np.linspace(low, high, 241)
-        curve = panel.density(xs) if panel.density is not None else np.zeros(1)
-        top = 1.08 * max(density.max(), min(float(curve.max()), 1.5 * density.max()))
-        axes = Axes(28 + i * room, 84, room - 36, height - 136, (low, high), (0.0, float(top)))
+    measured = [_density(panel) for panel in panels]
+    tallest = [1.08 * density.max() for _, density, _ in measured]
+    for i, (panel, (edges, density, outside)) in enumerate(zip(panels, measured)):
+        low, high = edges[0], edges[-1]
+        top = max(tallest) if one_scale else tallest[i]
+        axes = Axes(28 + i * room, 90, room - 36, height - 142, (low, high), (0.0, float(top)))
         fill = ROLES[panel.role].fill
+        heading = panel.title + (f"  ({outside} outside)" if outside else "")
         body += [
-            svg.text(axes.left, 68, svg.formula(panel.title, 13.5), size=13.5, fill=TEXT),
+            svg.text(axes.left, 68, svg.formula(heading, 13), size=13, fill=TEXT),
             axes.bars(edges, density, tint(fill, 0.35)),
             axes.x_axis(ticks(low, high, 5)),
         ]
+        for mark in panel.marks:
+            x, _ = axes.at(mark, 0)
+            body.append(svg.path(f"M{svg.px(x)},{axes.top} v{svg.px(axes.height)}", stroke=QUIET,
+                                 line=1).replace("/>", ' stroke-dasharray="4 4"/>'))  # fmt: skip
         if panel.density is not None:
-            body.append(axes.curve(xs, curve, fill, line=2.2))
+            xs = np.linspace(low, high, 241)
+            body.append(axes.curve(xs, panel.density(xs), fill, line=2.2))
     return Figure(svg.document(WIDTH, height, title, words, body), words)
+
+
+def _density(panel: Histogram) -> tuple[np.ndarray, np.ndarray, int]:
+    """(bin edges, density in each bin, how many values lie outside)."""
+    low, high = panel.span or (float(panel.values.min()), float(panel.values.max()))
+    counts, edges = np.histogram(panel.values, bins=panel.bins, range=(low, high))
+    density = counts / panel.values.size / (edges[1] - edges[0])
+    return edges, density, int(panel.values.size - counts.sum())
 
 
 def normal_density(mean: float, std: float) -> Callable[[np.ndarray], np.ndarray]:

@@ -130,6 +130,14 @@ def _short(value: float) -> str:
     return svg.number(value, decimals)
 
 
+def _grid(state: SpreadState, low: float, high: float) -> np.ndarray:
+    """Where the curves are computed: evenly, and densely where one of them is narrow."""
+    spread = state.predicted
+    narrow = spread.mean + np.linspace(-4.5, 4.5, 61)[:, None] * [spread.std, 1.0]
+    xs = np.union1d(np.linspace(low, high, 281), narrow.ravel())
+    return xs[(xs >= low) & (xs <= high)]
+
+
 def _round_up(value: float) -> float:
     """To the next of 1, 1½, 2, 3, 4, 6, 8 …: the axis keeps still for most moves of a slider."""
     power = 2.0 ** math.floor(math.log2(value))
@@ -145,7 +153,7 @@ def picture(state: SpreadState) -> str:
     counts, edges = np.histogram(state.scores, bins=_BINS, range=(low, high))
     density = counts / state.scores.size / (edges[1] - edges[0])
     # A fine grid and the bins agree on the peak only where the curve is wide.
-    xs = np.linspace(low, high, 241)
+    xs = _grid(state, low, high)
     curve = predicted_density(state, xs)
     tallest = max(density.max(), min(curve.max(), 1.4 * density.max())) * 1.08
     axes = Axes(40, 64, 560, 290, (low, high), (0.0, float(tallest)))
@@ -179,11 +187,11 @@ def _legend(fill: str) -> str:
             svg.rect(x, y - 9, 14, 10, fill=tint(fill, 0.35), radius=2),
             svg.text(x + 20, y, "measured", size=12, fill=QUIET),
             svg.path(f"M{x + 100},{y - 4} h18", stroke=fill, line=2.5),
-            svg.text(x + 124, y, "predicted", size=12, fill=QUIET),
-            svg.path(f"M{x + 204},{y - 4} h18", stroke=QUIET).replace(
+            svg.text(x + 124, y, "normal, predicted mean and std", size=12, fill=QUIET),
+            svg.path(f"M{x + 338},{y - 4} h18", stroke=QUIET).replace(
                 "/>", ' stroke-dasharray="4 4"/>'
             ),
-            svg.text(x + 228, y, "a normal curve of standard deviation 1", size=12, fill=QUIET),
+            svg.text(x + 362, y, "normal, std 1", size=12, fill=QUIET),
         ]
     )
 
@@ -192,7 +200,7 @@ def _numbers(state: SpreadState) -> str:
     """Predicted against measured, and what softmax makes of it."""
     (got, error), want = state.measured, state.predicted
     left, top = 640.0, 64.0
-    columns = (left + 165, left + 262)
+    columns = (left + 180, left + 262)
     parts = [
         svg.text(columns[0], top, "predicted", size=12, fill=QUIET, anchor="end"),
         svg.text(columns[1], top, "measured", size=12, fill=QUIET, anchor="end"),

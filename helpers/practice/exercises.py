@@ -205,7 +205,7 @@ def _untouched(exercise, seen):
 
 def _task(exercise):
     """Before an attempt the checker says what is asked."""
-    how = f"{exercise.signature}. Once it has something to return, run this again."
+    how = f"`{exercise.signature}`. Once it has something to return, run this again."
     return Verdict(exercise.heading, False, False, None, exercise.statement, remarks=(how,))
 
 

@@ -36,7 +36,7 @@ ESTIMATED = Mistake(
 )
 
 
-# --- 2.1 score_spread(d_k, mean, std) ---
+# --- 2.2 score_spread(d_k, mean, std) ---
 
 
 def _pooled(d, m, s):
@@ -166,7 +166,7 @@ SPREAD = (
 )
 
 
-# --- 2.2 variance_error(d_k, n) ---
+# --- 2.1 variance_error(d_k, n) ---
 
 
 def _error(d, n):
