@@ -219,7 +219,8 @@ def softmax_jacobian(p):
     """diag(p) − p pᵀ: how each weight moves with each input of the softmax that gave p.
 
     p (..., n), weights that sum to 1 -> (..., n, n), entry [i, j] is ∂p_i/∂z_j, in float32 or
-    better. Symmetric; each row sums to 0, because a shift of all inputs moves nothing. Its
+    better. Symmetric; each row sums to 0 (as exactly as p sums to 1), because a shift of all
+    inputs moves nothing. Its
     largest eigenvalue is never above ½, which it reaches when two weights are ½. All zeros at
     one-hot.
 
@@ -235,8 +236,8 @@ def attention_backward(q, k, v, grad_output, attn_mask=None, is_causal=False, sc
     """The gradient of a loss with respect to q, k and v, from the gradient at the output.
 
     q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v), grad_output (..., T_q, d_v) = ∂L/∂O
-    -> (dq, dk, dv), with the shapes and dtypes of q, k and v. With S the masked scaled scores and
-    A = softmax(S) the weights:
+    -> (dq, dk, dv), with the shapes and dtypes of q, k and v (integers: float64). With S the
+    masked scaled scores and A = softmax(S) the weights:
 
         dV = Aᵀ dO        dA = dO Vᵀ        dS = A ∘ (dA − rowsum(A ∘ dA))
         dQ = scale · dS K        dK = scale · dSᵀ Q

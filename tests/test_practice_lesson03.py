@@ -144,10 +144,12 @@ def test_the_numbers_on_the_gradient():
 
 
 def test_the_numbers_on_the_gain():
-    table = experiments.saturation_table(gains=(1, 2, 2.9, 4, 8), Ts=(64,))
-    shown = [f"{weight:.1f}" for weight in table.largest_weight]
-    assert shown == ["0.1", "0.3", "0.5", "0.6", "0.8"]
-    assert all(number in said("heuristic") for number in shown)
+    table = experiments.saturation_table(gains=(1, 2.9, 8), Ts=(64,))
+    low, middle, high = table.largest_weight
+    assert 0.4 < middle < 0.5
+    assert f"{low:.1f} on average at gain 1, just under 0.5 at 2.9 and {high:.1f} at 8" in said(
+        "heuristic"
+    )
     assert f"{math.sqrt(2 * math.log(64)):.1f}" == "2.9"
 
 

@@ -165,13 +165,13 @@ def _jacobian(state: FewScores) -> str:
     left = 600.0
     matrix = Matrix(
         state.jacobian, "X", "Jacobian", decimals=2, full=0.25, cell_width=cell,
-        caption="∂ weight (row) by ∂ input (column)",
+        caption="∂ weight (row) by ∂ (gain × score) (column)",
     )  # fmt: skip
     return draw(matrix, left, 84).body + _facts(
         left, HEIGHT - 30,
         (("largest weight", f"{state.weights.max():.2f}"),
-         ("entropy", f"{state.entropy:.2f}"),
-         ("eigenvalue ≤ ½", f"{state.largest_eigenvalue:.2f}")),
+          (f"entropy ÷ ln {count}", f"{state.entropy:.2f}"),
+         ("eigenvalue (≤ ½)", f"{state.largest_eigenvalue:.2f}")),
     )  # fmt: skip
 
 
@@ -194,7 +194,8 @@ def describe_many(state: ManyScores) -> str:
     return (
         f"{state.rows} rows of T = {state.T} standard-normal scores, times {_gain(state.gain)}: "
         f"mean largest weight {weight:.2f}, entropy {entropy:.2f} of its maximum. √(2 ln T) = "
-        f"{sqrt_two_log_T(state.T):.2f} is a heuristic for where softmax starts to pick one key."
+        f"{sqrt_two_log_T(state.T):.2f} is a heuristic for where the weight starts to gather on "
+        "few keys."
     )
 
 
@@ -223,8 +224,8 @@ def picture_many(state: ManyScores) -> str:
         axes.x_axis(powers, "gain (the standard deviation of the scores), a factor of 2 a tick"),
     ]  # fmt: skip
     for x, value, name, colour in (
-        (-2.9, 0.93, "entropy ÷ ln T", grey),
-        (-2.9, 0.03, "largest weight", weights),
+        (-2.9, table.entropy[0] - 0.07, "entropy ÷ ln T", grey),
+        (4.6, table.largest_weight[-6] - 0.1, "largest weight", weights),
     ):
         left, base = axes.at(x, value)
         body.append(svg.text(left, base, name, fill=colour, weight="bold"))
@@ -250,13 +251,7 @@ def _many_numbers(state: ManyScores, weight: float, entropy: float) -> str:
             svg.text(left, y + 19, name, size=12, fill=QUIET),
         ]
     d_k = state.gain**2
-    parts.append(
-        svg.text(
-            left,
-            322,
-            svg.formula(f"like an unscaled head of d_k ≈ {d_k:.3g}", 12),
-            size=12,
-            fill=QUIET,
-        )
-    )
+    if d_k >= 1:
+        alike = svg.formula(f"like an unscaled head of d_k ≈ {d_k:.3g}", 12)
+        parts.append(svg.text(left, 322, alike, size=12, fill=QUIET))
     return "".join(parts)

@@ -18,9 +18,8 @@ __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
 
 
 def stable_softmax(x, temperature=1.0):
-    scaled = x / temperature
-    largest = scaled.max(axis=-1, keepdims=True)  # (..., 1), one per row
-    exps = np.exp(scaled - largest)  # no exponent above 0, so no overflow
+    largest = x.max(axis=-1, keepdims=True)  # (..., 1), one per row
+    exps = np.exp((x - largest) / temperature)  # no exponent above 0, so no overflow
     return exps / exps.sum(axis=-1, keepdims=True)  # each row sums to 1
 
 

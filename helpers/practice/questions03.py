@@ -17,12 +17,12 @@ PREDICTIONS = collection(
             Option(
                 "[0.6, 0.2, 0.1], as before",
                 "A common factor does not cancel, a common summand would. The ratio of the first "
-                "two weights was e^(2 − 1) ≈ 2.7; it becomes e^11.3 ≈ 81,000.",
+                "two weights was e^(2 − 1) ≈ 2.7; it becomes about 82,000, e to the √128.",
             ),
             Option(
                 "[0.9, 0.1, 0.0]",
                 "A factor of 2.2 does that: e^2.2 ≈ 9. With 11.3 the ratio of the first two "
-                "weights is e^11.3 ≈ 81,000.",
+                "weights is about 82,000, e to the √128.",
             ),
             Option(
                 "[1.0, 0.0, 0.0]",
@@ -178,7 +178,8 @@ PREDICTIONS = collection(
             Option(
                 "nan in every entry.",
                 "The maximum is −∞, and −∞ − (−∞) is nan. `torch.softmax` gives nan too, while "
-                "PyTorch's `scaled_dot_product_attention` returns zeros for such a query.",
+                "PyTorch's `scaled_dot_product_attention` returns zeros for such a query "
+                "(version 2.13, used here; older ones gave nan).",
                 right=True,
             ),
             Option(
@@ -199,8 +200,8 @@ PREDICTIONS = collection(
                 "divided by a sum in which the later keys stood too.",
             ),
             Option(
-                "Afterwards, rows sum to less than 1, and the future still shows in how much is "
-                "left.",
+                "Afterwards, all rows but the last sum to less than 1, and the future still shows "
+                "in how much is left.",
                 "The exponentials of the later keys stay in the denominator of every weight: a "
                 "later token with a high score makes the earlier weights small. Its value is "
                 "hidden, its score is not.",
@@ -366,8 +367,8 @@ QUIZ = collection(
             ),
             Option(
                 "Around it, the weight gathers on few keys, gradually.",
-                "The largest weight is 0.1 on average at gain 1, 0.5 at 2.9 and 0.8 at 8. A "
-                "sharp border exists only in the limit of endlessly many independent normal "
+                "The largest weight is 0.1 on average at gain 1, just under 0.5 at 2.9 and 0.8 at 8. "
+                "A sharp border exists only in the limit of endlessly many independent normal "
                 "scores: a mark on the axis, and a heuristic.",
                 right=True,
             ),
