@@ -555,7 +555,7 @@ ROOMS = {
     "experiments": MATHEMATICS,
     "flash": MATHEMATICS,
     "training": MATHEMATICS | NEEDS_TORCH,
-    "monitor": MATHEMATICS | NEEDS_TORCH,
+    "monitor": MATHEMATICS | NEEDS_TORCH | {"pictures"},
     "flash_triton": MATHEMATICS | NEEDS_TORCH,
     "watchdog": set(),
     "doctor": MATHEMATICS | {"watchdog", "pictures"},

@@ -367,8 +367,8 @@ QUIZ = collection(
             ),
             Option(
                 "Around it, the weight gathers on few keys, gradually.",
-                "The largest weight is 0.1 on average at gain 1, just under 0.5 at 2.9 and 0.8 at 8. "
-                "A sharp border exists only in the limit of endlessly many independent normal "
+                "The largest weight is 0.1 on average at gain 1, just under 0.5 at 2.9 and 0.8 at "
+                "8. A sharp border exists only in the limit of endlessly many independent normal "
                 "scores: a mark on the axis, and a heuristic.",
                 right=True,
             ),
