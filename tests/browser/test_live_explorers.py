@@ -18,6 +18,13 @@ def number(said, before: str) -> float:
     return float(re.match(r"\s*(−?[\d.]*\d)", text)[1].replace("−", "-"))
 
 
+def settled(lab, said):
+    """Wait until the sentence has stopped changing: a drag is many moves."""
+    before = None
+    while before != (before := said.inner_text()):
+        lab.page.wait_for_timeout(500)
+
+
 def test_dot_product_spread(lab, lab_server):
     area = explorer(lab, lab_server, "DotProductSpread")
     said, picture = area.locator(".ex-said"), area.locator(".ex-picture svg")
@@ -91,6 +98,7 @@ def test_softmax_saturation(lab, lab_server):
     lab.page.mouse.move(x, y - 20, steps=5)
     lab.page.mouse.up()
     expect(said).not_to_contain_text("[2, 1, 0.5]")
+    settled(lab, said)
     raised = float(re.search(r"\[2, ([\d.]+), 0.5\]", said.inner_text())[1])
     assert 1.5 < raised < 3.5
     expect(picture).to_contain_text(f"{raised:.1f}")
