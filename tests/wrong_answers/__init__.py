@@ -1,15 +1,15 @@
 """Wrong answers to each lesson's exercises, and the name that the checker must give them.
 
-WRONG, HOSTILE and RIGHT are those of all modules here, one a lesson.
+WRONG : (exercise id, function, mistakes one of which must be named).
+HOSTILE : the same, for functions that misbehave. RIGHT : (exercise id, function).
 """
 
 import importlib
 import pkgutil
 
-_LESSONS = [
-    importlib.import_module(f"{__name__}.{module.name}")
-    for module in pkgutil.iter_modules(__path__)
-]
-WRONG = [answer for lesson in _LESSONS for answer in lesson.WRONG]
-HOSTILE = [answer for lesson in _LESSONS for answer in lesson.HOSTILE]
-RIGHT = [answer for lesson in _LESSONS for answer in lesson.RIGHT]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+from wrong_answers.book import HOSTILE, RIGHT, WRONG  # noqa: E402
+
+__all__ = ["HOSTILE", "RIGHT", "WRONG"]
