@@ -1,0 +1,42 @@
+"""The catalogue of diseases: what each is, how it shows, what cures it, where it was met."""
+
+from __future__ import annotations
+
+from helpers.doctor.catalogue.arguments import GQA, SCALE_ARGUMENT
+from helpers.doctor.catalogue.base import Disease
+from helpers.doctor.catalogue.blocks import BLOCKS
+from helpers.doctor.catalogue.conduct import CONDUCT
+from helpers.doctor.catalogue.gradients import GRADIENTS
+from helpers.doctor.catalogue.heads import HEADS
+from helpers.doctor.catalogue.inputs import INPUTS
+from helpers.doctor.catalogue.masks import BIAS, CAUSAL, EMPTY, FILL, MASK
+from helpers.doctor.catalogue.numerics import LARGE, PRECISION
+from helpers.doctor.catalogue.scale import SCALE
+from helpers.doctor.catalogue.softmax import SOFTMAX
+
+__all__ = ["BY_GROUP", "CATALOGUE", "GRADIENTS", "Disease"]
+
+_PLAIN = (*SCALE, *SOFTMAX, *INPUTS, *HEADS, *BLOCKS, *PRECISION)
+
+# Group of cases -> the diseases that show there.
+BY_GROUP: dict[str, tuple[Disease, ...]] = {
+    "plain": _PLAIN,
+    "always-causal": (*CAUSAL, *(d for d in _PLAIN if d.id != "causal-unasked")),
+    "large": LARGE,
+    "causal": CAUSAL,
+    "mask": MASK,
+    "bias": BIAS,
+    "fill": FILL,
+    "empty": EMPTY,
+    "scale": SCALE_ARGUMENT,
+    "gqa": GQA,
+}
+
+# Identifier -> disease.
+CATALOGUE: dict[str, Disease] = {
+    disease.id: disease
+    for disease in (
+        *_PLAIN, *LARGE, *CAUSAL, *MASK, *BIAS, *FILL, *EMPTY, *SCALE_ARGUMENT, *GQA, *GRADIENTS,
+        *CONDUCT,
+    )
+}  # fmt: skip
