@@ -55,7 +55,8 @@ def examine(
     causal_alignment : "upper_left" (torch's is_causal) or "lower_right" (flash-attention).
     mask_true_means : "attend" (scaled_dot_product_attention) or "masked" (nn.MultiheadAttention).
     layout : order of the axes: "BHTD", "BTHD", "HTD", "THD", "BTD" or "TD".
-    framework : "numpy" or "torch"; None finds out.
+    framework : "numpy" or "torch"; None finds out. Gradients are compared for torch, so name it
+        where a function takes both.
     dtype : of the inputs: "float64", "float32", "float16", "bfloat16". None takes float32, or half
         precision where the function takes nothing else; torch functions are then also tried
         with a few inputs of half precision. A result is held to the coarser of the dtypes that

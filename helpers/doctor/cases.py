@@ -334,7 +334,7 @@ class Maker:
         if self.manner.scale is None or self.manner.needs_scale:
             return []
         return [
-            self._case((10, number), "scale", f"scale={scale}", (2, 3, 5, 11, 12, 7), scale=scale,
+            self._case((10, number), "scale", f"scale={scale:g}", (2, 3, 5, 11, 12, 7), scale=scale,
                        asks_scale=True)
             for number, scale in enumerate((0.4, 1.7, 0.0))
         ]  # fmt: skip

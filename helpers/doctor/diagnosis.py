@@ -14,9 +14,9 @@ class Diagnosis:
     """The result of `examine`.
 
     sound : nothing wrong was found. name : "sound", the identifier of the disease, several joined
-    by "|" where the doctor cannot tell them apart, or "unknown". sentence : the same in words.
-    evidence : what was seen, in lines. fix : what to do; "" if sound. links : where the disease was
-    met in the wild, or what it violates. remarks : further things that were seen.
+    by "|" where the doctor cannot tell them apart, or "unknown". evidence : what was seen, in
+    lines. fix : what to do; "" if sound. sentence : the name in words. links : where the disease
+    was met in the wild, or what it violates. remarks : further things that were seen.
     errors : identifier of each candidate -> largest error against it on the input that shows the
     disease, "right" among them. inputs : that input, as NumPy arrays in the function's layout, and
     its other arguments, by the function's own names. difference : (T_q, d_v), |output − right
@@ -25,9 +25,9 @@ class Diagnosis:
 
     sound: bool
     name: str
-    sentence: str
     evidence: str
     fix: str = ""
+    sentence: str = ""
     links: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     errors: dict[str, float] = field(default_factory=dict, repr=False)

@@ -16,9 +16,9 @@ _NEIGHBOURS = 3  # candidates shown beside the named ones
 RIGHT = "right"
 
 
-def smallest_wrong(seen: Sequence[Seen]) -> Seen:
-    """The smallest wrong input: with numbers to compare if there is one, and with as few axes of
-    length 1 as there are, where candidates look alike."""
+def plainest_wrong(seen: Sequence[Seen]) -> Seen:
+    """The wrong input that shows best: with numbers to compare if there is one, and with few axes
+    of length 1, where candidates look alike."""
     wrong = [one for one in seen if not one.right]
     comparable = [one for one in wrong if one.answer.kind == "array"]
     return min(comparable or wrong, key=lambda one: one.plainness)
@@ -43,8 +43,7 @@ def shown(one: Seen, patient: Patient) -> str:
     """The input in words."""
     parts = [f"{name} {np.shape(x)}" for name, x in _arrays(one, patient).items()]
     case = one.case
-    said = [f"scale={case.scale:g}"] if case.asks_scale else []
-    said += ["causal"] if case.causal is not None else []
+    said = ["causal"] if case.causal is not None and "causal" not in case.label else []
     said += ["a boolean mask"] if case.mask is not None and case.mask.dtype == bool else []
     said += ["a float mask"] if case.mask is not None and case.mask.dtype != bool else []
     said += ["grouped heads"] if case.asks_gqa else []
@@ -91,16 +90,23 @@ def compared(
     if one.answer.kind != "array":
         return [], {}
     errors = {RIGHT: one.error, **errors_against(one, candidates)}
-    names = {disease.id for disease in named}
-    near = sorted((e, id) for id, e in errors.items() if id not in names and id != RIGHT)
-    listed = [RIGHT, *(d.id for d in named if d.id in errors)]
-    listed += [id for e, id in near[:_NEIGHBOURS] if np.isfinite(e)]
-    width = max(map(len, listed)) + 2
+    names = [disease.id for disease in named if disease.id in errors]
+    # Mistakes that make no difference here are as far away as the right result: they say nothing.
+    telling = {
+        id: error
+        for id, error in errors.items()
+        if np.isfinite(error) and abs(error - one.error) > 0.001 * one.error
+    }
+    near = sorted((error, id) for id, error in telling.items() if id not in names)
+    listed = [RIGHT, *names, *(id for _, id in near[:_NEIGHBOURS])]
+    width = max(18, *map(len, listed)) + 2
     lines = ["Largest error on it, against"]
     for id in listed:
         name = "the right result" if id == RIGHT else id
-        agrees = id in names and errors[id] <= tolerance(one, one.truth.output)
-        lines.append(f"  {name:{max(width, 18)}} {'agrees' if agrees else number(errors[id])}")
+        shown = number(errors[id])
+        if id != RIGHT and errors[id] <= tolerance(one, one.truth.output):
+            shown = "agrees" if id in names else "agrees here, but not elsewhere"
+        lines.append(f"  {name:{width}} {shown}")
     return lines, errors
 
 

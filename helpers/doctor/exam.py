@@ -21,6 +21,7 @@ from helpers.doctor.reference import Truth
 from helpers.doctor.signs import wrong
 
 _ALIKE = 0.7  # correlation of errors that are no rounding
+_OF_MASKS = {disease.id for group in ("mask", "bias") for disease in BY_GROUP[group]} | {"raises"}
 _OF_HEADS = {"scale-by-heads"}  # without heads that is no scale at all
 _OVERFLOW = ("OverflowError", "FloatingPointError", "ZeroDivisionError")
 _SETTLED = {"dropout-active", "not-deterministic", "reuses-its-output"}  # other calls tell no more
@@ -62,7 +63,11 @@ class Exam:
             self._large, self._strides, self._causal, self._masks, self._biases, self._fills,
             self._empty, self._scales, self._gqa, self._half,
         )  # fmt: skip
-        findings = [finding for finding in (step() for step in steps) if finding]
+        findings = []
+        for step in steps:
+            after_masks = step in (self._fills, self._empty)
+            if not (after_masks and any(f.ids & _OF_MASKS for f in findings)):
+                findings += filter(None, [step()])
         later = self._later()
         if later:
             return [later]

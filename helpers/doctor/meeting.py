@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 
@@ -19,6 +20,8 @@ def meet(fn: Callable, manner: Manner, conventions: Conventions) -> tuple[Patien
     NumPy first; torch if that raises, or gives a tensor, and torch is there: a function that uses
     torch has imported it. If nothing works, the most likely try is returned.
     """
+    if "torch" in _names(fn) and importlib.util.find_spec("torch"):
+        importlib.import_module("torch")  # not under the watchdog, which would cut a first import
     tried = []
     for framework, precision in _attempts(conventions):
         if framework == "numpy":
@@ -51,8 +54,12 @@ def _attempts(conventions: Conventions) -> Iterator[tuple[str, str]]:
 
 def _mentions_torch(fn: Callable) -> bool:
     """Whether the function's code uses a name that is torch or a module of it."""
-    fn = getattr(fn, "forward", fn)
-    names = getattr(getattr(fn, "__code__", None), "co_names", ())
-    known = getattr(fn, "__globals__", {})
-    modules = [str(getattr(known.get(name), "__name__", "")) for name in names]
+    known = getattr(getattr(fn, "forward", fn), "__globals__", {})
+    modules = [str(getattr(known.get(name), "__name__", "")) for name in _names(fn)]
     return any(module.split(".")[0] == "torch" for module in modules)
+
+
+def _names(fn: Callable) -> tuple[str, ...]:
+    """What the function's code calls by name, modules that it imports among it."""
+    code = getattr(getattr(fn, "forward", fn), "__code__", None)
+    return getattr(code, "co_names", ())

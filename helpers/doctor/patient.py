@@ -72,9 +72,12 @@ class Seen:
 
     @property
     def plainness(self) -> tuple[int, int]:
-        """Small for inputs that tell most at least cost: few axes of length 1, few entries."""
+        """Small for inputs that tell most at least cost: few axes of length 1, or of one length
+        where they could have two, and few entries."""
         case = self.case
-        return (*case.q.shape[:3], case.T_k).count(1), case.entries
+        d_v = case.v.shape[-1]
+        alike = (case.T_q == case.T_k) + (case.q.shape[-1] == d_v)
+        return (*case.q.shape, case.T_k, d_v).count(1) + alike, case.entries
 
 
 def largest_error(a: np.ndarray, b: np.ndarray, rows: np.ndarray) -> float:

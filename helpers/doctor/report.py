@@ -38,9 +38,9 @@ def sick(
     lines, shown = [], {}
     wrong = [one for one in seen if not one.right]
     if wrong and finding.compare:
-        one = evidence.smallest_wrong(seen)
+        one = evidence.plainest_wrong(seen)
         lines.append(evidence.counted(seen))
-        lines.append(f"The smallest such input: {evidence.shown(one, patient)}.")
+        lines.append(f"An input that shows it: {evidence.shown(one, patient)}.")
         lines += filter(None, [evidence.failing(one)])
         compared, errors = evidence.compared(one, diseases, finding.candidates)
         lines += compared
@@ -80,8 +80,13 @@ def sound(
     ]
     if missing:
         lines.append(f"Not looked at, as it takes no such thing: {'; '.join(missing)}.")
-    sentence = "Nothing is wrong with this function, as far as the doctor can see."
-    return Diagnosis(True, "sound", sentence, "\n".join(lines), remarks=tuple(remarks))
+    return Diagnosis(
+        sound=True,
+        name="sound",
+        evidence="\n".join(lines),
+        sentence="Nothing is wrong with this function, as far as the doctor can see.",
+        remarks=tuple(remarks),
+    )
 
 
 def _joined(sentences: Iterable[str]) -> str:

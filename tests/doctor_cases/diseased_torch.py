@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from doctor_cases.patients import ward
 
 DISEASED, sick = ward()
-torch.set_num_threads(1)
 
 
 def weights_of(q, k, mask=None):

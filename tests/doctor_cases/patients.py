@@ -4,15 +4,23 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
+
+from helpers.doctor import examine
+
+torch.set_num_threads(1)  # small matrices are faster so, and test workers leave each other alone
 
 
 @dataclass(frozen=True)
 class Patient:
-    """name : what the doctor must say, None where it only has to reject. said : conventions."""
+    """fn : a function, or a class whose objects are called, a new one for each examination. name :
+    what the doctor must say, None where it only has to reject. said : conventions. every_seed : a
+    sound function that is examined with many seeds."""
 
     fn: object
     name: str | None = None
     said: dict = field(default_factory=dict)
+    every_seed: bool = False
 
     def __str__(self):
         code = getattr(self.fn, "__code__", None)
@@ -24,14 +32,19 @@ def ward():
     """(list, decorator that appends the function to it under a name)."""
     patients = []
 
-    def admit(name=None, **said):
+    def admit(name=None, *, every_seed=False, **said):
         def add(fn):
-            patients.append(Patient(fn, name, said))
+            patients.append(Patient(fn, name, said, every_seed))
             return fn
 
         return add
 
     return patients, admit
+
+
+def diagnose(patient, seed=0):
+    fn = patient.fn() if isinstance(patient.fn, type) else patient.fn
+    return examine(fn, _seed=seed, **patient.said)
 
 
 def soft(s, axis=-1):

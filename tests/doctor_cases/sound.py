@@ -15,11 +15,11 @@ SOUND, sound = ward()
 
 # --- The ones that others rely on ---
 
-sound()(F.scaled_dot_product_attention)
+sound(every_seed=True)(F.scaled_dot_product_attention)
 sound(dtype="float64")(F.scaled_dot_product_attention)
 sound(dtype="bfloat16")(F.scaled_dot_product_attention)
 sound(dtype="float16")(F.scaled_dot_product_attention)
-sound()(scaled_dot_product_attention)
+sound(every_seed=True)(scaled_dot_product_attention)
 sound(dtype="float64")(scaled_dot_product_attention)
 sound(dtype="float16")(scaled_dot_product_attention)
 sound(layout="TD")(scaled_dot_product_attention)
@@ -209,7 +209,7 @@ def _(q, k, v):
     return (e / e.sum(-1, keepdims=True)).astype(np.float16) @ v
 
 
-@sound(dtype="bfloat16")
+@sound(every_seed=True, dtype="bfloat16")
 def _(q, k, v):  # as a fused kernel: float32 inside, weights rounded before they meet v
     scale = q.size(-1) ** -0.5 * 1.4426950408889634
     m = torch.full((*q.shape[:-1], 1), -torch.inf)
@@ -248,37 +248,37 @@ def _(q, k, v):
     return out
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     s = np.einsum("...id,...jd->...ij", q, k, optimize=True) / q.shape[-1] ** 0.5
     return np.einsum("...ij,...jd->...id", soft(s), v)
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     s = scores(q, k)
     return np.exp(s - np.logaddexp.reduce(s, axis=-1, keepdims=True)) @ v
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     return soft((q / np.sqrt(q.shape[-1])) @ k.mT) @ v
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     root = q.shape[-1] ** 0.25
     return soft((q / root) @ (k / root).mT) @ v
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     s = scores(q, k) * np.log2(np.e)
     e = np.exp2(s - s.max(-1, keepdims=True))
     return e @ v / e.sum(-1, keepdims=True)
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v):
     s = (k @ q.mT) / np.sqrt(q.shape[-1])
     return soft(s, axis=-2).mT @ v
@@ -300,7 +300,7 @@ def _(q, k, v):  # largest |score| known beforehand from the lengths
     return e / e.sum(-1, keepdims=True) @ v
 
 
-@sound()
+@sound(every_seed=True)
 def _(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):  # tiles
     if enable_gqa:
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))

@@ -75,7 +75,7 @@ CONDUCT = (
     Disease(
         "needs-two-axes",
         "Right only for one head of one sequence, (T, d); it fails on (B, H, T, D).",
-        "It is right, but for what else is found, when called with two axes.",
+        "Every input with more than two axes goes wrong.",
         "Exchange the last two axes only: k.swapaxes(-1, -2) or k.mT, where k.T reverses all axes. "
         'If it is meant so, say it: layout="TD".',
         SDPA,

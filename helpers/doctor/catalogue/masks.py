@@ -289,7 +289,7 @@ BIAS = (
         "float-mask-subtracted",
         "The float mask is subtracted instead of added.",
         "It agrees with softmax(S − mask), where -inf becomes +inf.",
-        "Add it.",
+        "Add it to the scaled scores.",
         github("pytorch/pytorch", 21518),
         (lambda c: softmax(masked(_scaled(c) - c.bias, c.allowed, None)) @ _values(c),),
     ),
