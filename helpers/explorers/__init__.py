@@ -7,6 +7,7 @@ explorer.words
 
 from helpers.explorers.attention_by_hand import AttentionByHand
 from helpers.explorers.dot_product_spread import DotProductSpread
+from helpers.explorers.live_runs import LiveRuns
 from helpers.explorers.softmax_saturation import SoftmaxSaturation
 
-__all__ = ["AttentionByHand", "DotProductSpread", "SoftmaxSaturation"]
+__all__ = ["AttentionByHand", "DotProductSpread", "LiveRuns", "SoftmaxSaturation"]
