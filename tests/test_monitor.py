@@ -15,9 +15,9 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import scaled_dot_product_attention as bound_before
 from torch.nn.modules import module as torch_modules
 
-from helpers import monitor as monitor_module
 from helpers.attention import attention_steps, causal_mask, normalized_entropy
-from helpers.monitor import AttentionMonitor
+from helpers.monitor import AttentionMonitor, blocks, records
+from helpers.monitor.attention import Attention
 from helpers.pictures.heatmap import cividis, heatmap
 from helpers.pictures.palette import contrast, ink_on
 
@@ -151,7 +151,7 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("at_once", [2**18, 1, 12, 40])
 def test_masks_and_blocks(name, at_once, monkeypatch):
-    monkeypatch.setattr(monitor_module, "SCORES_AT_ONCE", at_once)
+    monkeypatch.setattr(blocks, "SCORES_AT_ONCE", at_once)
     options, allowed = MASKS[name]
     q, k, v = randn(2, 3, 5, 4), randn(2, 3, 7, 4, seed=1) * 2, randn(2, 3, 7, 6, seed=2)
     _, monitor = watched(
@@ -181,11 +181,11 @@ def test_long_causal_attention_in_several_blocks():
 @pytest.mark.parametrize("shape", [(2, 3, 9, 11), (1, 1, 1, 1), (5, 2, 300, 7), (2, 2, 1, 4000)])
 @pytest.mark.parametrize("diagonal", [None, 0, 3, -2])
 def test_blocks_are_small_and_cover_everything_once(shape, diagonal, monkeypatch):
-    monkeypatch.setattr(monitor_module, "SCORES_AT_ONCE", 600)
+    monkeypatch.setattr(blocks, "SCORES_AT_ONCE", 600)
     B, H, T_q, T_k = shape
     q, k = torch.zeros(B, H, T_q, 1), torch.zeros(B, H, T_k, 1)
     seen = torch.zeros(shape)
-    for block in monitor_module._blocks(monitor_module._Attention(q, k, 1.0, [], diagonal)):
+    for block in blocks.blocks(Attention(q, k, 1.0, [], diagonal)):
         assert seen[block].numel() <= max(600, T_k)
         seen[block] += 1
     may = torch.ones(T_q, T_k).tril(diagonal) if diagonal is not None else torch.ones(T_q, T_k)
@@ -754,7 +754,7 @@ def test_a_table_line_is_the_mean_of_all_rows():
 
 def test_weights_are_kept_up_to_a_limit(monkeypatch):
     q = randn(2, 3, 5, 4)
-    monkeypatch.setattr(monitor_module, "KEPT_WEIGHTS", 4 * 2 * 3 * 5 * 5)
+    monkeypatch.setattr(records, "KEPT_WEIGHTS", 4 * 2 * 3 * 5 * 5)
     with AttentionMonitor(keep_weights=True) as monitor:
         F.scaled_dot_product_attention(q, q, q)
         F.scaled_dot_product_attention(q, q, q)
@@ -915,7 +915,7 @@ def test_a_failing_monitor_lets_the_model_go_on(monkeypatch):
     def fail(*_):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(monitor_module, "_statistics", fail)
+    monkeypatch.setattr(records, "statistics", fail)
     net, x = Net(1), randn(2, 6, 16)
     out, monitor = watched(lambda: net(x))
     assert torch.equal(out, net(x))
@@ -1044,6 +1044,66 @@ def test_many_layers_share_one_sentence():
     assert words.startswith("blocks.0, blocks.1, blocks.2 and 2 more: scale 1.0 at d_head 8")
 
 
+def heads(*sizes):
+    """A call whose heads have scores of these sizes."""
+    size = torch.tensor(sizes)[:, None, None]
+    return lambda: F.scaled_dot_product_attention(*[randn(1, len(sizes), 64, 8) * size] * 3)
+
+
+def test_layers_with_the_same_warning_share_a_sentence():
+    run = heads(1.0, 15.0)
+    (words,) = watched(lambda: [run() for _ in range(5)])[1].warnings
+    assert words.startswith("call 1, call 2, call 3 and 2 more: head 1 of each collapsed")
+    runs = [heads(1.0, *[15.0 if i & 1 << bit else 1.0 for bit in range(4)]) for i in range(1, 7)]
+    (words,) = watched(lambda: [run() for run in runs])[1].warnings
+    assert words.startswith("call 1, call 2, call 3 and 3 more: 9 of their 30 heads collapsed")
+    (words,) = watched(heads(1.0, *[15.0] * 9))[1].warnings
+    assert words.startswith("call 1: 9 of 10 heads collapsed")
+
+
+def test_nothing_that_is_printed_is_wider_than_a_page():
+    few, many = heads(*[15.0] * 16), Net(5, d=64, heads=16, scale=1.0)
+    for run in (few, lambda: many(randn(2, 6, 64))):
+        monitor = watched(run)[1]
+        assert max(map(len, str(monitor).splitlines())) <= 100
+        assert all(words in " ".join(str(monitor).split()) for words in monitor.warnings)
+
+
+def test_a_long_name_loses_its_beginning_in_print_only():
+    net = nn.Sequential()
+    net.add_module("a_name_of_more_than_thirty_characters", Net(2))
+    _, monitor = watched(lambda: net(randn(2, 6, 16)))
+    assert monitor.table().layer[3] == "a_name_of_more_than_thirty_characters.blocks.1"
+    lines = str(monitor).splitlines()
+    assert lines[5].startswith("…an_thirty_characters.blocks.1     1")
+    assert len(lines[5]) <= 107
+
+
+def test_a_large_model_prints_a_line_for_each_layer():
+    net = Net(5, d=64, heads=16)
+    _, monitor = watched(lambda: net(randn(2, 6, 64)))
+    _, head, *lines = str(monitor).splitlines()
+    assert head.split()[:3] == ["layer", "heads", "d_head"]
+    assert [line.split()[:3] for line in lines[:5]] == [
+        [f"blocks.{i}", "16", "4"] for i in range(5)
+    ]
+    values = [row.entropy for row in monitor.rows[:16]]
+    assert f"{min(values):.3f} to {max(values):.3f}" in lines[0]
+    assert lines[5].startswith("Ranges are over the heads of a layer")
+    assert len(monitor.table()) == 80
+    assert monitor._repr_html_().count("<tr>") == 6
+
+
+def test_a_notebook_shows_the_same_as_html():
+    monitor = attend(scale=1.0)
+    page = ET.fromstring(monitor._repr_html_())
+    shown = " ".join(page.itertext())
+    assert "1 attention call seen, 1 recorded" in shown
+    assert f"{monitor.rows[0].entropy:.3f}" in shown
+    assert all(f"Warning. {words}" in " ".join(shown.split()) for words in monitor.warnings)
+    assert watched(lambda: None)[1]._repr_html_() is None
+
+
 def test_it_prints_a_table_the_same_way_every_time():
     texts = []
     for _ in range(2):
@@ -1124,6 +1184,22 @@ def test_a_wide_heatmap_keeps_its_numbers_apart():
     assert min(np.diff(xs)) >= 34
     assert xs[-1] + 34 <= float(root.get("viewBox").split()[2])
     assert any(text.startswith("…") and text.endswith("a.a.") for text in texts(figure.svg))
+
+
+def test_a_wide_heatmap_has_larger_type_and_a_narrow_one_no_empty_half():
+    def drawn(values):
+        names = [str(i) for i in range(values.size)]
+        figure = heatmap(values[None], rows=["a"], columns=names, title="t", words="w")
+        root = ET.fromstring(figure.svg)
+        sizes = {e.text: float(e.get("font-size")) for e in root.findall(".//{*}text")}
+        return float(root.get("viewBox").split()[2]), sizes
+
+    narrow, sizes = drawn(np.array([0.87, 1.0]))
+    assert narrow < 500
+    assert sizes["0.87"] == 12
+    wide, sizes = drawn(np.r_[np.full(39, 0.87), 1.0])
+    assert sizes[".87"] * 900 / wide > 9.5
+    assert sizes["1.0"] == sizes[".87"]
 
 
 @pytest.mark.parametrize(
