@@ -56,7 +56,7 @@ def answer(fn: Callable, args: Sequence[Argument], names: Sequence[str], seconds
         with np.errstate(
             divide="call", over="call", invalid="call", call=lambda kind, _: warned.add(kind)
         ):
-            return _read(fn(*given))
+            return read(fn(*given))
 
     outcome = watchdog.run(call, seconds)
     if outcome.ended == "raised":
@@ -65,21 +65,25 @@ def answer(fn: Callable, args: Sequence[Argument], names: Sequence[str], seconds
         parts = outcome.value
     else:
         parts = {"kind": "unfinished"}
-    changed = tuple(
-        name
-        for name, before, after in zip(names, args, given, strict=True)
-        if np.shape(before) != np.shape(after) or not np.array_equal(before, after, equal_nan=True)
-    )
     return Answer(
         **parts,
         ended=outcome.ended,
-        changed=changed,
+        changed=changed(names, args, given),
         printed=outcome.printed,
         warned=tuple(sorted(warned)),
     )
 
 
-def _read(value: object) -> dict:
+def changed(names: Sequence[str], before, after) -> tuple[str, ...]:
+    """Names of the arguments that a call modified."""
+    return tuple(
+        name
+        for name, old, new in zip(names, before, after, strict=True)
+        if np.shape(old) != np.shape(new) or not np.array_equal(old, new, equal_nan=True)
+    )
+
+
+def read(value: object) -> dict:
     """`value` as the fields of an Answer. Runs under the watchdog: reading may run their code."""
     if value is None:
         return {"kind": "none"}

@@ -2,7 +2,8 @@
 
 A mistake is named by comparison: each exercise keeps a family of wrong functions, and an answer
 that agrees with one of them on every input has made its mistake. What agrees with none is still
-rejected, and described.
+rejected, and described. Attention functions are also shown to the doctor; `opinion` says when, and
+what counts.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from helpers import watchdog
-from helpers.practice import answers
+from helpers.practice import answers, opinion
 from helpers.practice.answers import Answer
+from helpers.practice.opinion import Opinion, Referral
 from helpers.practice.verdict import Evidence, Verdict
 
 _SECONDS = 5.0  # for all calls of one check; the watchdog may add one
+_SECONDS_DOCTOR = 3.0  # of these, at most, for the doctor's
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,14 @@ class Case:
 
     label : what is particular about it. args : arrays and plain Python numbers. example : the
     lesson prints its answer, so a function may have copied it. large : numbers so large that a
-    careless exponential overflows.
+    careless exponential overflows. told : the label says what a reader needs to know of it.
     """
 
     label: str
     args: tuple[answers.Argument, ...]
     example: bool = False
     large: bool = False
+    told: bool = False
 
     @property
     def entries(self) -> int:
@@ -65,6 +70,7 @@ class Exercise:
     hints : each tells more than the one before. solution : an ordinary function, shown from its
     source; it returns an array, a number, or a tuple of numbers. cases : inputs of different sizes
     (among those of one size the earlier counts as smaller), one of them the lesson's own example.
+    doctor : how the doctor examines an answer, where it is a part of attention.
     """
 
     id: str
@@ -77,6 +83,7 @@ class Exercise:
     solution: Callable
     cases: tuple[Case, ...]
     mistakes: tuple[Mistake, ...]
+    doctor: Referral | None = None
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
@@ -114,6 +121,11 @@ class Seen:
     def right(self) -> bool:
         return answers.right(self.answer, self.expected)
 
+    @property
+    def nearly_right(self) -> bool:
+        """Right, or as good as float32 makes it."""
+        return answers.right(replace(self.answer, itemsize=4), self.expected)
+
 
 def check(exercise: Exercise, fn: Callable) -> Verdict:
     """Try `fn` on every case, twice, and judge it: in six seconds at most, whatever `fn` does."""
@@ -131,24 +143,24 @@ def check(exercise: Exercise, fn: Callable) -> Verdict:
             f"The function must take {len(exercise.names)} argument"
             f"{'s' * (len(exercise.names) > 1)}: `{', '.join(exercise.names)}`.",
         )
-    seen, again = _run(exercise, fn)
+    end = time.monotonic() + _SECONDS
+    seen, again = _run(exercise, fn, end)
     return (
         _unfinished(exercise, seen)
         or _untouched(exercise, seen)
         or _capricious(exercise, seen, again)
         or _unsuitable(exercise, seen)
-        or _judged(exercise, seen, _stubs_called(fn))
+        or _judged(exercise, fn, seen, end)
     )
 
 
-def _run(exercise: Exercise, fn: Callable) -> tuple[tuple[Seen, ...], tuple[Seen, ...]]:
+def _run(exercise: Exercise, fn: Callable, end: float) -> tuple[tuple[Seen, ...], tuple[Seen, ...]]:
     """Two rounds of answers, the second in reverse order; both stop when time runs out."""
-    start = time.monotonic()
     rounds = []
     for cases in (exercise.cases, exercise.cases[::-1]):
         seen = []
         for case in cases:
-            left = _SECONDS - (time.monotonic() - start)
+            left = end - time.monotonic()
             if left <= 0:
                 late = Answer("unfinished", ended="too slow")
                 seen.append(Seen(case, exercise.expected(case), late))
@@ -249,30 +261,71 @@ def _unsuitable(exercise, seen):
     return None
 
 
-def _judged(exercise, seen, stubs):
+def _judged(exercise, fn, seen, end):
     failing = [one for one in seen if not one.right]
+    changes = _changes(seen)
+    if not failing and changes:
+        one = next(one for one in seen if one.answer.changed)
+        return _verdict(exercise, "changes-its-input", "The result is right, but: " + changes, one)
+    ask = partial(_ask, exercise, fn, end)
+    if not failing:
+        return _wrong_elsewhere(exercise, seen, ask()) or _passed(exercise, seen)
+    remarks = (changes,) if changes else ()
+    remarks += tuple(
+        f"It calls `{name}`, which is still a stub: write that first." for name in _stubs_called(fn)
+    )
+    mistake, sentence = _name(exercise, seen, failing, ask)
+    return _verdict(exercise, mistake, sentence, failing[0], remarks)
+
+
+def _changes(seen) -> str:
+    """What is to be said of arguments that a function modified, if it did."""
     changed = sorted({name for one in seen for name in one.answer.changed})
-    changes = (
+    if not changed:
+        return ""
+    return (
         f"The function changes its argument `{'`, `'.join(changed)}` in place, so its caller's "
         "array is spoiled: work on a new array (`x = x / 2` makes one, `x /= 2` does not)."
     )
-    if not failing and changed:
-        one = next(one for one in seen if one.answer.changed)
-        return _verdict(exercise, "changes-its-input", "The result is right, but: " + changes, one)
+
+
+def _passed(exercise, seen):
+    large = ", large numbers among them" * any(one.case.large for one in seen)
+    sentence = f"Right on {len(seen)} different inputs{large}."
+    return Verdict(exercise.heading, True, True, None, sentence, remarks=_warnings(seen))
+
+
+def _wrong_elsewhere(exercise, seen, second: Opinion | None):
+    """A verdict on a function that is right on the cases and wrong on inputs of the doctor's."""
+    calls = [call for call in second.calls if not call.forgiven] if second else []
+    tried = [] if second is None or second.sound else _as_seen(exercise, calls)
+    failing = [one for one in tried if not one.nearly_right]
+    changed = _as_seen(exercise, [call for call in calls if call.answer.changed])
+    if not failing and not changed:
+        return None
     if not failing:
-        large = ", large numbers among them" * any(one.case.large for one in seen)
-        sentence = f"Right on {len(seen)} different inputs{large}."
-        return Verdict(exercise.heading, True, True, None, sentence, remarks=_warnings(seen))
-    remarks = (changes,) if changed else ()
-    remarks += tuple(
-        f"It calls `{name}`, which is still a stub: write that first." for name in stubs
-    )
-    mistake, sentence = _name(exercise, seen, failing)
-    verdict = _verdict(exercise, mistake, sentence, failing[0], remarks)
-    if mistake == "raises-error":  # the sentence tells the error already
-        evidence = replace(verdict.evidence, actual="the error above")
-        verdict = replace(verdict, evidence=evidence)
-    return verdict
+        mistake, sentence = "changes-its-input", _changes(changed)
+    elif second.name:
+        mistake, sentence = second.name, second.words
+    else:
+        mistake, sentence = _described(failing, len(tried))
+    sentence = f"Right on the {len(seen)} inputs of this exercise, but not everywhere. {sentence}"
+    return _verdict(exercise, mistake, sentence, (failing or changed)[0])
+
+
+def _as_seen(exercise, calls) -> list[Seen]:
+    """Calls of the doctor's as further cases, the smallest first."""
+    cases = [Case(call.described(exercise.names), call.args, told=True) for call in calls]
+    found = [Seen(case, exercise.expected(case), c.answer) for case, c in zip(cases, calls)]
+    return sorted(found, key=lambda one: one.case.entries)
+
+
+def _ask(exercise, fn, end) -> Opinion | None:
+    """The doctor's opinion, if it is one for the doctor and there is time."""
+    left = end - time.monotonic()
+    if exercise.doctor is None or left <= 0:
+        return None
+    return opinion.ask(exercise.doctor, fn, exercise.names, min(left, _SECONDS_DOCTOR))
 
 
 _OF_A_STUB = {"RESUME", "NOP", "LOAD_CONST", "POP_TOP", "RETURN_CONST", "RETURN_VALUE"}
@@ -300,18 +353,26 @@ def _warnings(seen) -> tuple[str, ...]:
     )
 
 
-def _name(exercise, seen, failing) -> tuple[str, str]:
-    """(identifier, sentence) of the likely mistake."""
+def _name(exercise, seen, failing, ask: Callable[[], Opinion | None]) -> tuple[str, str]:
+    """(identifier, sentence) of the likely mistake.
+
+    The exercise's own words, made for it, come before the doctor's, except for a mistake without
+    references: that is a mere symptom, of which the doctor may know the cause.
+    """
     alike = [m for m in exercise.mistakes if any(_agrees(ref, seen) for ref in m.references)]
     if len(alike) == 1:
         return alike[0].id, alike[0].sentence
     if alike:
         sentences = " — or: ".join(m.sentence for m in alike)
         return "|".join(m.id for m in alike), f"One of these; the inputs cannot tell: {sentences}"
-    signs = ((m.id, m.sentence) for m in exercise.mistakes if m.sign and m.sign(seen))
-    return (
-        _copied(seen) or _transposed(failing) or next(signs, None) or _described(failing, len(seen))
-    )
+    special = _copied(seen) or _transposed(failing)
+    if special:
+        return special
+    sign = next((m for m in exercise.mistakes if m.sign and m.sign(seen)), None)
+    second = None if sign and sign.references else ask()
+    if second and second.explains and (second.compared or not sign):
+        return second.name, second.words
+    return (sign.id, sign.sentence) if sign else _described(failing, len(seen))
 
 
 def _agrees(reference: Callable, seen: tuple[Seen, ...]) -> bool:
@@ -417,9 +478,13 @@ def _described(failing, count: int) -> tuple[str, str]:
         one.answer.array is not None and not np.isfinite(one.answer.array).all() for one in failing
     ):
         return "not-finite", f"The result holds nan or inf on {how_often}."
+    advice = (
+        "Is there anything in it that depends on how many queries, keys or features there are?"
+        if first.case.told
+        else "Work the input below by hand, one step at a time, and compare."
+    )
     return "unknown", (
-        f"The result is wrong on {how_often}, in a way that this checker has no name for. "
-        "Work the input below by hand, one step at a time, and compare."
+        f"The result is wrong on {how_often}, in a way that this checker has no name for. {advice}"
     )
 
 
@@ -443,13 +508,14 @@ def _is_near(one) -> bool:
 def _verdict(exercise, mistake, sentence, one: Seen | None = None, remarks=()) -> Verdict:
     evidence = None
     if one is not None:
-        inputs = tuple(zip(exercise.names, one.case.args, strict=True))
+        inputs = () if one.case.told else tuple(zip(exercise.names, one.case.args, strict=True))
         off = answers.close(one.answer, one.expected)
+        told = mistake == "raises-error"  # by the sentence
         evidence = Evidence(
             one.case.label,
             inputs,
             one.expected,
-            _shown(one.answer),
+            "the error above" if told else _shown(one.answer),
             None if off is None else ~off,
         )
     return Verdict(exercise.heading, False, True, mistake, sentence, evidence, tuple(remarks))

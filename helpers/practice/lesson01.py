@@ -9,6 +9,7 @@ import numpy as np
 
 from helpers.practice import mistakes01 as mistakes
 from helpers.practice.exercises import Case, Exercise
+from helpers.practice.opinion import Referral
 from helpers.practice.questions01 import PREDICTIONS, QUIZ
 
 __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
@@ -77,6 +78,28 @@ _FAR_FUTURE = (
     np.array([[-60.0, 0], [60, 0]]),
     np.array([[1.0, 0, 2], [3, 1, 0]]),
 )
+
+
+# --- What the doctor examines. ---
+
+
+def _for_all_lengths(causal):
+    """The doctor also tries more queries than keys, or fewer, where exercise 1.4 promises as many.
+    A query before the last key sees the same keys whatever comes after; one beyond it sees all, as
+    the last query of a square does."""
+
+    def attention(q, k, v):
+        T = len(k)
+        if len(q) == T:
+            return causal(q, k, v)
+        early, late = q[:T], q[T:]
+        fill = np.zeros((T - len(early), q.shape[1]))
+        rows = causal(np.concatenate([early, fill]), k, v)[: len(early)]
+        last = [causal(np.concatenate([early[:-1], one[None]]), k, v)[-1:] for one in late]
+        return np.concatenate([rows, *last])
+
+    return attention
+
 
 SCORES = Exercise(
     id="1.1",
@@ -183,6 +206,7 @@ ATTENTION = Exercise(
         Case("large scores", _qkv(2, 3, 4, 2, step=16.0), large=True),
     ),
     mistakes=mistakes.ATTENTION,
+    doctor=Referral(lambda attention: attention, {"layout": "TD"}),
 )
 
 CAUSAL = Exercise(
@@ -219,6 +243,7 @@ CAUSAL = Exercise(
         Case("a future score far above all others", _FAR_FUTURE, large=True),
     ),
     mistakes=mistakes.CAUSAL,
+    doctor=Referral(_for_all_lengths, {"layout": "TD", "causal": True}),
 )
 
 EXERCISES = (SCORES, SOFTMAX, ATTENTION, CAUSAL)

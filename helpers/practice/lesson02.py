@@ -9,7 +9,8 @@ import numpy as np
 
 from helpers.practice import mistakes02 as mistakes
 from helpers.practice.exercises import Case, Exercise
-from helpers.practice.lesson01 import K, Q
+from helpers.practice.lesson01 import K, Q, softmax
+from helpers.practice.opinion import Referral
 from helpers.practice.questions02 import PREDICTIONS, QUIZ
 
 __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
@@ -52,6 +53,19 @@ def _qk(T_q: int, T_k: int, d_model: int, heads: int, step: float = 0.5):
         for T in (T_q, T_k)
     )
     return q, k, heads
+
+
+# --- What the doctor examines. ---
+
+
+def _completed(scaled_head_scores):
+    """The scores of exercise 2.4 made into attention: softmax and values come after them."""
+
+    def attention(q, k, v):  # (heads, T, d)
+        side_by_side = (x.swapaxes(0, 1).reshape(x.shape[1], -1) for x in (q, k))
+        return softmax(scaled_head_scores(*side_by_side, len(q))) @ v
+
+    return attention
 
 
 SPREAD = Exercise(
@@ -200,6 +214,7 @@ HEADS = Exercise(
         Case("large numbers", _qk(2, 4, 8, 2, step=500.0), large=True),
     ),
     mistakes=mistakes.HEADS,
+    doctor=Referral(_completed, {"layout": "HTD"}),
 )
 
 EXERCISES = (ERROR, SPREAD, INITIAL, HEADS)

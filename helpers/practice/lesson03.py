@@ -9,6 +9,7 @@ import numpy as np
 
 from helpers.practice import mistakes03 as mistakes
 from helpers.practice.exercises import Case, Exercise
+from helpers.practice.opinion import Referral
 from helpers.practice.questions03 import PREDICTIONS, QUIZ
 
 __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
@@ -81,6 +82,20 @@ def _masked(*rows: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _some_masked(seed: int, T_q: int, T_k: int) -> tuple[np.ndarray, np.ndarray]:
     return _some(seed, T_q, T_k), _some(seed + 1, T_q, T_k) < 0.5
+
+
+# --- What the doctor examines. ---
+
+
+def _between_scores_and_values(masked_softmax):
+    """The masked softmax of exercise 3.4 made into attention."""
+
+    def attention(q, k, v, mask=None):
+        scores = q @ k.T / np.sqrt(q.shape[-1])
+        allowed = np.ones(scores.shape, dtype=bool) if mask is None else mask.astype(bool)
+        return masked_softmax(scores, allowed) @ v
+
+    return attention
 
 
 SOFTMAX = Exercise(
@@ -251,6 +266,7 @@ MASKED = Exercise(
         Case("large, and a row masked", _masked("(5000) (9000)", "900 (-900)"), large=True),
     ),
     mistakes=mistakes.MASKED,
+    doctor=Referral(_between_scores_and_values, {"layout": "TD"}),
 )
 
 EXERCISES = (SOFTMAX, ENTROPY, JVP, MASKED)

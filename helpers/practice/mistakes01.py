@@ -372,6 +372,7 @@ _WRONG_AXIS = (
     "(use `axis=-1`)."
 )
 
+# What the doctor knows in words as good is not here.
 ATTENTION = (
     Mistake("no-scale", _NO_SCALE, _both(lambda s, q, k, v: s)),
     Mistake("divided-by-d_k", _BY_D_K, _both(lambda s, q, k, v: s / q.shape[-1])),
@@ -405,14 +406,6 @@ ATTENTION = (
         "the scores, before it.",
         tuple(
             lambda q, k, v, soft=soft: soft(q @ k.T) @ v / _sqrt_d(q) for soft in (_softmax, _naive)
-        ),
-    ),
-    Mistake(
-        "scaled-before-and-after",
-        "The division by √d_k is made twice, before and after the softmax: divide the scores only.",
-        tuple(
-            lambda q, k, v, soft=soft: soft(q @ k.T / _sqrt_d(q)) @ v / _sqrt_d(q)
-            for soft in (_softmax, _naive)
         ),
     ),
     Mistake(
@@ -461,11 +454,6 @@ ATTENTION = (
         ),
     ),
     Mistake(
-        "weights-transposed",
-        "The weights are transposed before they meet `v`: row i of the weights belongs to query i.",
-        _both(lambda s, q, k, v: s / _sqrt_d(q), lambda weights, v: weights.T @ v),
-    ),
-    Mistake(
         "weights-returned",
         "These are the weights: multiply them with `v`.",
         _both(lambda s, q, k, v: s / _sqrt_d(q), lambda weights, v: weights),
@@ -481,31 +469,6 @@ ATTENTION = (
         tuple(
             lambda q, k, v, soft=soft: soft(q @ k / _sqrt_d(q)) @ v for soft in (_softmax, _naive)
         ),
-    ),
-    Mistake(
-        "queries-and-keys-exchanged",
-        "The scores are `k @ q.T`: rows and columns are exchanged, a query's weights must lie in "
-        "a row.",
-        tuple(
-            lambda q, k, v, soft=soft: soft(k @ q.T / _sqrt_d(q)) @ v for soft in (_softmax, _naive)
-        ),
-    ),
-    Mistake(
-        "keys-not-used",
-        "The queries are compared with themselves, `q @ q.T`: compare them with the keys.",
-        tuple(
-            lambda q, k, v, soft=soft: soft(q @ q.T / _sqrt_d(q)) @ v for soft in (_softmax, _naive)
-        ),
-    ),
-    Mistake(
-        "plain-mean",
-        "Every query gets the plain mean of the values: the weights must depend on the scores.",
-        (lambda q, k, v: np.ones((len(q), len(k))) @ v / len(k),),
-    ),
-    Mistake(
-        "winner-takes-all",
-        "Each query takes the value of its best key alone: softmax gives every key a share.",
-        (lambda q, k, v: v[(q @ k.T).argmax(axis=-1)],),
     ),
     Mistake(
         "overflows", OVERFLOWS, (lambda q, k, v: _naive(q @ k.T / _sqrt_d(q)) @ v,), _overflows

@@ -97,6 +97,9 @@ _TINTS = "".join(
 SHEET = f"<style>{CSS}{_TINTS}</style>"
 
 
+_STRONG = r"\*\*(?=\S)([^*]+)(?<=\S)\*\*"  # not the powers in x ** 2 and y ** 2
+
+
 def rich(text: str) -> str:
     """Plain text as HTML: escaped, `code` as <code>, **strong** as <strong>, d_k with its k low."""
     escaped = html.escape(text, quote=False)
@@ -105,12 +108,12 @@ def rich(text: str) -> str:
     parts[::2] = [re.sub(low, r"\1<sub>\2</sub>", part) for part in parts[::2]]
     parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
     escaped = "".join(parts)
-    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
+    return re.sub(_STRONG, r"<strong>\1</strong>", escaped)
 
 
 def plain(text: str) -> str:
-    """The same text for a terminal and a screen reader: without the ** signs."""
-    return text.replace("**", "")
+    """The same text for a terminal and a screen reader: without the ** signs around words."""
+    return re.sub(_STRONG, r"\1", text)
 
 
 def folded(summary: str, body: str) -> str:
@@ -146,16 +149,16 @@ def number(x: float, places: int) -> str:
     return shown[1:] if shown.startswith("-") and float(shown) == 0 else shown
 
 
-_MOST = 8  # rows and columns shown of a table
+MOST = 8  # rows and columns shown of a table
 
 
 def cells(array: np.ndarray, places: int) -> list[list[str]]:
     """A table's entries as text, the far ones left out. A single number or row becomes one row."""
     table = np.atleast_2d(array)
-    rows = [[number(x, places) for x in row[:_MOST]] for row in table[:_MOST]]
-    if table.shape[1] > _MOST:
+    rows = [[number(x, places) for x in row[:MOST]] for row in table[:MOST]]
+    if table.shape[1] > MOST:
         rows = [[*row, "…"] for row in rows]
-    if table.shape[0] > _MOST:
+    if table.shape[0] > MOST:
         rows.append(["…"] * len(rows[0]))
     return rows
 

@@ -67,9 +67,8 @@ class Verdict:
         parts = [f'<p class="abh-title"><strong>{style.rich(self._head)}</strong></p>']
         parts += [f"<p>{style.rich(sentence)}</p>" for sentence in (self.message, *self.remarks)]
         if self.evidence:
-            parts.append(
-                f'<p class="abh-quiet">Smallest input that shows it ({self.evidence.label}):</p>'
-            )
+            label = style.rich(self.evidence.label)
+            parts.append(f'<p class="abh-quiet">Smallest input that shows it ({label}):</p>')
             parts.append(_evidence_html(self.evidence))
         body = "\n".join(parts)
         return f'{style.SHEET}<div class="abh"><div class="abh-note abh-{kind}">{body}</div></div>'
@@ -116,12 +115,19 @@ def _sheets(title: str, array: np.ndarray, places: int, evidence: Evidence, off=
 
 
 def _instead(evidence: Evidence) -> str:
-    """What came back, in words, where it is no table."""
+    """What came back, in words, where it is no table, or where the table ends too early."""
     if isinstance(evidence.actual, str):
         return f"your result: {evidence.actual}"
     if not _is_shown(evidence):
         return f"your result: an array of shape {evidence.actual.shape}"
-    return ""
+    off = evidence.off
+    if off is None or off.ndim < 2 or not off.any() or off[..., : style.MOST, : style.MOST].any():
+        return ""
+    first = tuple(np.argwhere(off)[0])
+    return (
+        f"The first entry that differs is [{', '.join(map(str, first))}], beyond these tables: "
+        f"expected {evidence.expected[first]:.4g}, your result {evidence.actual[first]:.4g}."
+    )
 
 
 def _evidence_text(evidence: Evidence) -> str:

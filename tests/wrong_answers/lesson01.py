@@ -351,7 +351,7 @@ def _(q, k, v):
     return weights @ v
 
 
-@wrong("1.3", "scaled-before-and-after")
+@wrong("1.3", "scale-before-and-after")
 def _(q, k, v):
     d = np.sqrt(q.shape[-1])
     return stable(q @ k.T / d) / d @ v
@@ -407,17 +407,17 @@ def _(q, k, v):
     return stable(q @ k / np.sqrt(q.shape[-1])) @ v
 
 
-@wrong("1.3", "queries-and-keys-exchanged")
+@wrong("1.3", "queries-and-keys-swapped")
 def _(q, k, v):
     return stable(k @ q.T / np.sqrt(q.shape[-1])) @ v
 
 
-@wrong("1.3", "keys-not-used")
+@wrong("1.3", "queries-with-queries")
 def _(q, k, v):
     return stable(q @ q.T / np.sqrt(q.shape[-1])) @ v
 
 
-@wrong("1.3", "plain-mean")
+@wrong("1.3", "mean-of-the-values")
 def _(q, k, v):
     return np.tile(v.mean(axis=0), (len(q), 1))
 
@@ -458,9 +458,14 @@ def _(q, k, v):
     return stable(q @ k.T / np.sqrt(q.shape[-1])) @ v * 3
 
 
-@wrong("1.3", "unknown")
+@wrong("1.3", "wrong-scale")
 def _(q, k, v):
     return stable(q @ k.T / np.log2(q.shape[-1] + 1)) @ v
+
+
+@wrong("1.3", "unknown")
+def _(q, k, v):
+    return stable(np.sin(q @ k.T / np.sqrt(q.shape[-1]))) @ v
 
 
 # --- 1.4 ---
