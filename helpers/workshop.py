@@ -532,7 +532,7 @@ def lint(arguments):
 
 def pytest_arguments(arguments, root=ROOT):
     """What pytest is called with: the lessons, strictly, and the tests, in one run."""
-    options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "120"]
+    options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "600"]
     options += ["-n", "2", "--dist", "loadfile"]
     named = [a for a in arguments if not a.startswith("-") and (root / a.split("::")[0]).exists()]
     everything = [name for name in ("notebooks", "tests") if (root / name).exists()]
@@ -555,11 +555,15 @@ def notebooks(arguments):
 
 
 def bench(arguments):
-    """measure how fast the live pictures answer"""
-    program = ROOT / "tests" / "bench_explorers.py"
-    if not program.exists():
-        raise Stop("There is no benchmark in tests yet.")
-    return run([set_up(tests=True), str(program), *arguments])
+    """measure how fast the live pictures answer, and how fast the model trains"""
+    python = set_up(tests=True)
+    programs = [ROOT / "tests" / f"bench_{what}.py" for what in ("explorers", "training")]
+    return max(run([python, str(program), *arguments]) for program in programs)
+
+
+def sweep(arguments):
+    """record the training runs that lesson 4 speaks about: two core-hours, can be interrupted"""
+    return run([set_up(), "-m", "helpers.training.sweep", *arguments])
 
 
 def clean(arguments):
@@ -585,6 +589,7 @@ COMMANDS = {
     "lint": lint,
     "notebooks": notebooks,
     "bench": bench,
+    "sweep": sweep,
     "clean": clean,
 }
 

@@ -259,7 +259,9 @@ def test_right_numbers_in_any_other_order_are_called_swapped(seed, draw):
         row = rounded(problem.right[step], problem.places)
         shuffled = draw.sample(row, len(row))
         said = grading.grade(problem, {step: shuffled})[step]
-        if not said.is_right:
+        off = np.abs(np.array(row, dtype=float) - np.array(shuffled, dtype=float))
+        near = off.max() < 1.5 * 10**-problem.places  # it could as well be rounding
+        if not said.is_right and not near:
             assert said.slips == ("swapped",)
 
 

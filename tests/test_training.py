@@ -61,6 +61,7 @@ def log(corpus):
         ({"attention": "team"}, "the team's kernel takes neither: pass scale='none'"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"softcap": 0.0}, "softcap is 0"),
+        ({"redraw_qk": True}, "redraw_qk is True without rescale_at"),
         ({"rescale_at": 600}, "rescale_at is 600, but the run has 600 steps"),
     ],
 )
@@ -171,6 +172,16 @@ def test_a_folded_scale_is_the_same_function_at_the_start(corpus, log):
     assert abs(folded.train_loss[-1] - log.train_loss[-1]) > 1e-4
 
 
+def test_with_a_slower_W_Q_a_folded_scale_trains_the_same(corpus, log):
+    """AdamW's steps do not depend on the size of a gradient; W_Q, smaller by s, needs steps smaller
+    by s. What is left are the clip of the whole gradient and AdamW's epsilon."""
+    folded = TINY.but(scale="none", fold_scale=True, rate_of_W_Q=8**-0.5, clip=1e9, weight_decay=0)
+    scaled = train(TINY.but(clip=1e9, weight_decay=0), corpus=corpus)
+    assert np.allclose(train(folded, corpus=corpus).train_loss, scaled.train_loss, atol=1e-4)
+    faster = train(folded.but(rate_of_W_Q=1.0), corpus=corpus)
+    assert abs(faster.train_loss[-1] - scaled.train_loss[-1]) > 5e-4
+
+
 def test_a_cap_bounds_the_scores():
     attention = Transformer(TINY.but(softcap=2.0)).attentions[0]
     scores = attention.scores(*(100 * torch.randn(2, 1, 2, 16, 8)))
@@ -232,6 +243,17 @@ def test_the_scale_put_in_later_changes_what_comes_later(corpus):
     assert np.array_equal(failed.train_loss[:6], mended.train_loss[:6])
     assert not np.array_equal(failed.train_loss[6:], mended.train_loss[6:])
     assert (mended.score_std[2:] < failed.score_std[2:]).all()
+
+
+def test_fresh_matrices_come_with_the_scale_if_asked(corpus):
+    config = TINY.but(scale="none", rescale_at=6, redraw_qk=True, learning_rate=0.0)
+    trainer = Trainer(config, corpus=corpus)
+    before = {name: getattr(trainer.model.attentions[1], name).weight.clone()
+              for name in ("W_Q", "W_K", "W_V")}  # fmt: skip
+    trainer.run()
+    for name, weight in before.items():
+        same = torch.equal(getattr(trainer.model.attentions[1], name).weight, weight)
+        assert same == (name == "W_V")
 
 
 # --- What is measured ---
@@ -322,7 +344,7 @@ def test_runs_side_by_side_are_those_of_one_process(tmp_path):
 
 def test_a_run_that_fails_says_why(tmp_path):
     with pytest.raises(RuntimeError, match=r"(?s)exit code 1: .*nothing\.pt"):
-        train_together([Job(TINY, start=tmp_path / "nothing\.pt")])
+        train_together([Job(TINY, start=tmp_path / "nothing.pt")])
 
 
 def test_an_error_while_watching_ends_the_runs():

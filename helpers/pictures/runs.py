@@ -68,8 +68,8 @@ def training_picture(
     """
     marks = marks or {}
     first = Axes(64, 112, 330, 220, (0, steps), _losses(runs, marks))
-    second = Axes(480, 112, 180, 220, (0, steps), (0, 1))
-    third = Axes(736, 112, 180, 220, (0, steps), (-1, 8))  # of log2
+    second = Axes(506, 112, 172, 220, (0, steps), (0, 1))
+    third = Axes(748, 112, 172, 220, (0, steps), (-1, 8))  # of log2
     body = [
         svg.text(28, 34, svg.words(title), size=16, fill=TEXT, weight="bold"),
         _legend(runs),
@@ -109,10 +109,11 @@ def _losses(runs, marks) -> tuple[float, float]:
 
 
 def _mark(axes: Axes, level: float, name: str) -> str:
-    x, y = axes.at(axes.x[1], level)
+    _, y = axes.at(0, level)
+    right = axes.left + axes.width
     line = svg.path(f"M{svg.px(axes.left)},{svg.px(y)} h{svg.px(axes.width)}", stroke=QUIET, line=1)
     return line.replace("/>", ' stroke-dasharray="1 3"/>') + svg.text(
-        x, y - 5, svg.words(name), size=11.5, fill=QUIET, anchor="end"
+        right + 6, y + 4, svg.words(name), size=11.5, fill=QUIET
     )
 
 

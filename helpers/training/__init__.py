@@ -8,15 +8,16 @@ comparison, `kernel` is the attention function of lesson 4's story, `sweep` make
 `record` reads.
 """
 
+from helpers.training import sweep
 from helpers.training.config import TrainConfig
 from helpers.training.data import Corpus, standard_library
 from helpers.training.kernel import team_attention
 from helpers.training.log import MATRICES, RunLog
 from helpers.training.loop import Trainer, final_windows, train
 from helpers.training.model import Transformer
-from helpers.training.record import Record
+from helpers.training.record import Record, predicted_score_std
 from helpers.training.tables import table_losses
-from helpers.training.together import Job, train_together
+from helpers.training.together import Job, scratch_folder, train_together
 
 __all__ = [
     "MATRICES",
@@ -28,7 +29,10 @@ __all__ = [
     "Trainer",
     "Transformer",
     "final_windows",
+    "predicted_score_std",
+    "scratch_folder",
     "standard_library",
+    "sweep",
     "table_losses",
     "team_attention",
     "train",

@@ -34,11 +34,12 @@ class TrainConfig:
     Attention: `attention` is "torch" (F.scaled_dot_product_attention) or "team" (the kernel that
     forgot the scale; needs scale="none"). `scale` multiplies the scores: a key of SCALES.
     `qk_norm` puts an RMSNorm with learned factors on q and on k first, `softcap` c bounds the
-    scaled scores by c·tanh(s/c), `fold_scale` starts W_Q smaller by 1/√d_head, `freeze_qk` keeps
-    W_Q and W_K as they start.
+    scaled scores by c·tanh(s/c), `fold_scale` starts W_Q smaller by 1/√d_head, `rate_of_W_Q`
+    is a factor of the learning rate for W_Q alone, `freeze_qk` keeps W_Q and W_K as they start.
     Optimisation: `steps` batches of `batch` windows; AdamW with betas (0.9, 0.95), `learning_rate`
     constant after `warmup` linear steps, `weight_decay` on matrices, gradients clipped to
-    norm `clip`. `rescale_at` = n puts the scale 1/√d_head in after n steps.
+    norm `clip`. `rescale_at` = n puts the scale 1/√d_head in after n steps; with
+    `redraw_qk` W_Q and W_K are then drawn anew as well.
     Measurements: every `measure_every` steps, and at the end, on the same windows.
 
     Raises ValueError or TypeError, which say the limit, for a setting that cannot be run.
@@ -54,6 +55,7 @@ class TrainConfig:
     qk_norm: bool = False
     softcap: float | None = None
     fold_scale: bool = False
+    rate_of_W_Q: float = 1.0
     freeze_qk: bool = False
     batch: int = 8
     steps: int = 600
@@ -62,6 +64,7 @@ class TrainConfig:
     weight_decay: float = 0.01
     clip: float = 1.0
     rescale_at: int | None = None
+    redraw_qk: bool = False
     measure_every: int = 20
     seed: int = 0
 
@@ -74,7 +77,7 @@ class TrainConfig:
         choice("scale", self.scale, SCALES)
         choice("init", self.init, INITS)
         choice("attention", self.attention, dict.fromkeys(ATTENTIONS))
-        for name in ("learning_rate", "weight_decay"):
+        for name in ("learning_rate", "weight_decay", "rate_of_W_Q"):
             real(name, getattr(self, name), low=0.0)
         real("clip", self.clip, low=1e-6)
         if self.softcap is not None:
@@ -86,6 +89,8 @@ class TrainConfig:
                     f"rescale_at is {self.rescale_at}, but the run has {self.steps} steps; pass a "
                     f"number below {self.steps}."
                 )
+        elif self.redraw_qk:
+            raise ValueError("redraw_qk is True without rescale_at; pass the step at which.")
         if self.attention == "team" and (self.scale != "none" or self.softcap is not None):
             raise ValueError(
                 f"attention is 'team' with scale={self.scale!r}, softcap={self.softcap!r}; the "

@@ -49,6 +49,14 @@ class RunLog:
     final_loss: float = float("nan")
     final_error: float = float("nan")
 
+    def averaged(self, name: str, over: int) -> tuple[np.ndarray, np.ndarray]:
+        """(steps in the middle of each stretch of `over` steps, means over it of the field `name`),
+        for a field with a value a step. Stretches with nan, such as the first cosine, skip it."""
+        values = getattr(self, name)
+        whole = len(values) // over
+        stretches = values[: whole * over].reshape(whole, over, *values.shape[1:])
+        return np.arange(whole) * over + over / 2, np.nanmean(stretches, axis=1)
+
     def save(self, path) -> None:
         """As a NumPy archive (.npz) without pickled objects."""
         arrays = {name: getattr(self, name) for name in _arrays()}

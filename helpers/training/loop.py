@@ -52,13 +52,9 @@ class Trainer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.model = Transformer(config, attention)
-        matrices = [p for p in self.model.parameters() if p.requires_grad and p.dim() >= 2]
-        others = [p for p in self.model.parameters() if p.requires_grad and p.dim() < 2]
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices}, {"params": others, "weight_decay": 0.0}],
-            lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay,
-            fused=True,
-        )  # fmt: skip
+            _groups(self.model, config), lr=config.learning_rate, betas=(0.9, 0.95), fused=True
+        )
         self.step = 0
         self.seconds = 0.0
         self._of_steps = {name: [] for name in ("train_loss", "gradient_norm", "agreement")}
@@ -96,7 +92,7 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
         warm = min(1.0, (self.step + 1) / config.warmup) if config.warmup else 1.0
         for group in self.optimizer.param_groups:
-            group["lr"] = config.learning_rate * warm
+            group["lr"] = config.learning_rate * warm * group["rate"]
         self.optimizer.step()
         self.step += 1
 
@@ -104,6 +100,15 @@ class Trainer:
         for attention in self.model.attentions:
             attention.function = F.scaled_dot_product_attention
             attention.scale = SCALES["1/√d"](self.config.d_head)
+        if self.config.redraw_qk:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.config.seed + 1_000)
+                fresh = Transformer(self.config)
+            for new, old in zip(fresh.attentions, self.model.attentions):
+                for name in ("W_Q", "W_K"):
+                    weight = getattr(old, name).weight
+                    weight.data.copy_(getattr(new, name).weight)
+                    self.optimizer.state.pop(weight, None)  # its averages are of other weights
 
     def _windows(self, part, count, seed):
         arrays = self.corpus.windows(part, count, self.config.context, seed)
@@ -201,6 +206,21 @@ class Trainer:
             for name, values in saved["of_measurements"].items()
         }
         return trainer
+
+
+def _groups(model: Transformer, config: TrainConfig) -> list[dict]:
+    """What the optimiser treats alike: W_Q, the other matrices, and what is no matrix."""
+    chosen = {a.W_Q.weight for a in model.attentions}
+    trained = [p for p in model.parameters() if p.requires_grad]
+    W_Q = [p for p in trained if p in chosen]
+    matrices = [p for p in trained if p.dim() >= 2 and p not in chosen]
+    others = [p for p in trained if p.dim() < 2]
+    groups = [
+        {"params": W_Q, "rate": config.rate_of_W_Q, "weight_decay": config.weight_decay},
+        {"params": matrices, "rate": 1.0, "weight_decay": config.weight_decay},
+        {"params": others, "rate": 1.0, "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
 
 
 def final_windows(corpus: Corpus, context: int):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +29,30 @@ class LossTable(Table):
     entropy: np.ndarray = column("entropy at the end", ".2f")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CornerTable(Table):
+    """One line a corner of the map: means over its seeds.
+
+    lost, least, most : nats lost without the scale, at equal seed: mean, smallest, largest.
+    predicted : std of unscaled scores before training. first_std, last_std : measured without the
+    scale, mean of heads, before and after training. entropy : at the end, without the scale.
+    """
+
+    d_head: np.ndarray = column("d_head")
+    init: np.ndarray = column("init")
+    rate: np.ndarray = column("learning rate", "g")
+    runs: np.ndarray = column("seeds")
+    with_scale: np.ndarray = column("loss, 1/√d")
+    without: np.ndarray = column("loss, no scale")
+    lost: np.ndarray = column("lost")
+    least: np.ndarray = column("smallest")
+    most: np.ndarray = column("largest")
+    predicted: np.ndarray = column("predicted std", ".1f")
+    first_std: np.ndarray = column("std at step 0", ".1f")
+    last_std: np.ndarray = column("at the end", ".1f")
+    entropy: np.ndarray = column("entropy at the end", ".2f")
+
+
 class Record:
     """The lines of the record. `Record()` reads the one that comes with the lessons.
 
@@ -35,7 +60,7 @@ class Record:
     """
 
     def __init__(self, path=sweep.RECORD):
-        self.lines = sweep.read(path)
+        self.lines = sweep.read(Path(path))
 
     @cached_property
     def _by_settings(self) -> dict[TrainConfig, list[dict]]:
@@ -77,6 +102,42 @@ class Record:
                 "entropy": np.mean([line["entropy"][-1] for line in lines]),
             })  # fmt: skip
         return LossTable.from_rows(rows)
+
+    def corners(self) -> CornerTable:
+        """The corners of the map that have several seeds."""
+        rows = []
+        for d_head, init, rate in sweep.CORNERS:
+            config = sweep.on_map(d_head, init, rate, "none")
+            losses = self.losses(config.but(scale="1/√d"))
+            lost = self.losses(config) - losses
+            lines = self.of(config)
+            rows.append({
+                "d_head": d_head, "init": init, "rate": rate, "runs": len(lines),
+                "with_scale": losses.mean(), "without": self.losses(config).mean(),
+                "lost": lost.mean(), "least": lost.min(), "most": lost.max(),
+                "predicted": predicted_score_std(init, d_head),
+                "first_std": np.mean([line["score_std"][0] for line in lines]),
+                "last_std": np.mean([line["score_std"][-1] for line in lines]),
+                "entropy": np.mean([line["entropy"][-1] for line in lines]),
+            })  # fmt: skip
+        return CornerTable.from_rows(rows)
+
+    def map_words(self) -> str:
+        """The map of `lost` in words."""
+        told = []
+        for rate in sweep.RATES:
+            lost = self.lost(rate)
+            for init, row in zip(INITS, lost):
+                numbers = ", ".join(f"{x:.2f}" for x in row)
+                told.append(f"learning rate {rate:g}, init {init}: {numbers}")
+        heads = ", ".join(map(str, sweep.D_HEADS))
+        return f"Nats lost without the scale, for d_head {heads}. " + "; ".join(told) + "."
+
+    def dots_words(self, methods: Mapping[str, TrainConfig]) -> str:
+        """The losses of several methods in words."""
+        told = (f"{name}: {', '.join(f'{loss:.2f}' for loss in self.losses(config))}"
+                for name, config in methods.items())  # fmt: skip
+        return "Losses. " + "; ".join(told) + "."
 
     def lost(self, learning_rate: float, scale: str = "none") -> np.ndarray:
         """(inits, d_heads): by how much more the loss of seed 0 is than with the scale 1/√d."""

@@ -41,12 +41,18 @@ ALTERNATIVES = {
     "QK-norm": {"qk_norm": True},
     "soft cap 50, no scale": {"scale": "none", "softcap": 50.0},
     "soft cap 10, no scale": {"scale": "none", "softcap": 10.0},
-    "scale folded into W_Q": {"scale": "none", "fold_scale": True},
+    "folded into W_Q": {"scale": "none", "fold_scale": True},
+    "folded, W_Q slower too": {"scale": "none", "fold_scale": True, "rate_of_W_Q": 128**-0.5},
 }
 CONTROLS = {
     "W_Q, W_K frozen, no scale": {"scale": "none", "freeze_qk": True},
     "W_Q, W_K frozen": {"freeze_qk": True},
     "scale put in half-way": {"scale": "none", "rescale_at": 300},
+    "scale put in half-way, W_Q and W_K anew": {
+        "scale": "none",
+        "rescale_at": 300,
+        "redraw_qk": True,
+    },
 }
 
 

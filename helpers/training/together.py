@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import queue
 import subprocess
@@ -10,10 +11,19 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from helpers.training.config import TrainConfig
 from helpers.training.log import RunLog
+
+
+@cache
+def scratch_folder() -> Path:
+    """A folder for what runs leave behind; it goes when Python ends."""
+    folder = tempfile.TemporaryDirectory(prefix="runs-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @dataclass(frozen=True)
