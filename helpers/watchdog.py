@@ -64,7 +64,7 @@ class Fault:
         line, code = _own_line(error)
         try:
             message = str(error)
-        except Exception:
+        except BaseException:  # their own __str__ may raise anything
             message = "(its message cannot be shown)"
         return cls(type(error).__name__, _clean(message), line, code)
 

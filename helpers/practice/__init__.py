@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from helpers.practice import exercises, lessons
+from helpers.practice import exercises, lessons, trials
 from helpers.practice.drill_view import Drill
 from helpers.practice.questions import Prediction, Quiz
 from helpers.practice.reveal import Hints, Solution
@@ -32,9 +32,12 @@ def predict(id: str) -> Prediction:
 def check(id: str, fn: Callable) -> Verdict:
     """Run `fn` on the inputs of the exercise with that id, and say whether it is right.
 
-    Whatever `fn` does (raise, loop, return nonsense), a verdict comes back within six seconds.
+    Whatever `fn` does (raise, loop, return nonsense), a verdict comes back within six seconds,
+    and what it takes to import torch where an exercise needs it.
     """
-    return exercises.check(lessons.exercise(id), fn)
+    exercise = lessons.exercise(id)
+    kind = trials if isinstance(exercise, trials.Trial) else exercises
+    return kind.check(exercise, fn)
 
 
 def hint(id: str) -> Hints:

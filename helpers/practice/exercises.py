@@ -129,20 +129,8 @@ class Seen:
 
 def check(exercise: Exercise, fn: Callable) -> Verdict:
     """Try `fn` on every case, twice, and judge it: in six seconds at most, whatever `fn` does."""
-    if not callable(fn):
-        return _verdict(
-            exercise,
-            "not-a-function",
-            f"`check` needs the function itself, but got {_kind(fn)}: "
-            f'write `check("{exercise.id}", {exercise.solution.__name__})`, without calling it.',
-        )
-    if not _takes(fn, len(exercise.names)):
-        return _verdict(
-            exercise,
-            "wrong-arguments",
-            f"The function must take {len(exercise.names)} argument"
-            f"{'s' * (len(exercise.names) > 1)}: `{', '.join(exercise.names)}`.",
-        )
+    if misfit := not_to_be_called(exercise, fn):
+        return misfit
     end = time.monotonic() + _SECONDS
     seen, again = _run(exercise, fn, end)
     return (
@@ -152,6 +140,23 @@ def check(exercise: Exercise, fn: Callable) -> Verdict:
         or _unsuitable(exercise, seen)
         or _judged(exercise, fn, seen, end)
     )
+
+
+def not_to_be_called(exercise, fn: object) -> Verdict | None:
+    """A verdict on what is no function, or takes other arguments than the exercise's."""
+    if not callable(fn):
+        return _verdict(
+            exercise,
+            "not-a-function",
+            f"`check` needs the function itself, but got {_kind(fn)}: "
+            f'write `check("{exercise.id}", {exercise.solution.__name__})`, without calling it.',
+        )
+    if not _takes(fn, len(exercise.names)):
+        count = len(exercise.names) or "no"
+        takes = f"{count} argument{'s' * (len(exercise.names) != 1)}"
+        names = f": `{', '.join(exercise.names)}`" if exercise.names else ""
+        return _verdict(exercise, "wrong-arguments", f"The function must take {takes}{names}.")
+    return None
 
 
 def _run(exercise: Exercise, fn: Callable, end: float) -> tuple[tuple[Seen, ...], tuple[Seen, ...]]:
@@ -193,29 +198,35 @@ def _unfinished(exercise, seen):
         f"The function did not finish within {watchdog.SECONDS:.0f} seconds on an input of "
         f"{last.case.entries} numbers. Is there a loop that never ends?"
     )
-    remarks = ()
-    if last.answer.ended == "left behind":
-        remarks = (
-            "It could not be stopped and may go on in the background: "
-            "if the notebook feels slow, restart the kernel.",
-        )
+    remarks = (LEFT_BEHIND,) if last.answer.ended == "left behind" else ()
     return _verdict(exercise, "did-not-finish", sentence, last, remarks)
+
+
+LEFT_BEHIND = (
+    "It could not be stopped and may go on in the background: if the notebook feels slow, restart "
+    "the kernel."
+)
 
 
 def _untouched(exercise, seen):
     kinds = {one.answer.kind for one in seen}
     stubs = {one.answer.fault.name for one in seen if one.answer.kind == "raised"}
     if kinds == {"raised"} and stubs == {"NotImplementedError"}:
-        return _task(exercise)
+        return task(exercise)
     if kinds != {"none"}:
         return None
     if any(one.answer.printed.strip() for one in seen):
-        sentence = "The function prints something but returns `None`: end it with `return`."
-        return _verdict(exercise, "prints-instead-of-returning", sentence, seen[0])
-    return _task(exercise)
+        return _verdict(exercise, *PRINTS, seen[0])
+    return task(exercise)
 
 
-def _task(exercise):
+PRINTS = (
+    "prints-instead-of-returning",
+    "The function prints something but returns `None`: end it with `return`.",
+)
+
+
+def task(exercise) -> Verdict:
     """Before an attempt the checker says what is asked."""
     how = f"`{exercise.signature}`. Once it has something to return, run this again."
     return Verdict(exercise.heading, False, False, None, exercise.statement, remarks=(how,))
@@ -233,7 +244,7 @@ def _capricious(exercise, seen, again):
     return None
 
 
-_REFUSED = {
+REFUSED = {
     "SystemExit": ("exits", "The function ends the program (`exit`): use `return` instead."),
     "KeyboardInterrupt": (
         "exits",
@@ -241,7 +252,7 @@ _REFUSED = {
     ),
     "NoInput": (
         "asks-for-input",
-        "The function calls `input()`: it gets its values as arguments and must not ask for them.",
+        "The function calls `input()`, but nobody is there to answer while it is checked.",
     ),
 }
 
@@ -249,8 +260,8 @@ _REFUSED = {
 def _unsuitable(exercise, seen):
     """Answers that are no table of numbers, or reached by a way that cannot be right."""
     for one in seen:
-        if one.answer.kind == "raised" and one.answer.fault.name in _REFUSED:
-            return _verdict(exercise, *_REFUSED[one.answer.fault.name], one)
+        if one.answer.kind == "raised" and one.answer.fault.name in REFUSED:
+            return _verdict(exercise, *REFUSED[one.answer.fault.name], one)
     for one in seen:
         if one.answer.kind == "other":
             mistake = "complex-numbers" if "complex" in one.answer.words else "wrong-type"

@@ -11,6 +11,7 @@ from types import ModuleType
 from helpers import practice
 from helpers.practice.exercises import Exercise
 from helpers.practice.questions import Question
+from helpers.practice.trials import Trial
 
 
 @cache
@@ -36,7 +37,7 @@ def _module(lesson: str) -> ModuleType | None:
     return name and importlib.import_module(f"helpers.practice.{name}")
 
 
-def exercise(id: str) -> Exercise:
+def exercise(id: str) -> Exercise | Trial:
     """The exercise with that id, or ValueError."""
     return _find("exercise", "EXERCISES", id)
 
