@@ -20,7 +20,8 @@ from helpers.doctor.hands import NotNumbers, numbers_of
 from helpers.doctor.interface import CannotCall, Manner, read
 from helpers.doctor.patient import Answer, Seen, largest_error
 from helpers.doctor.precision import coarser, name_of, rounded
-from helpers.doctor.reference import Truth, backward
+from helpers.doctor.reference import Truth, backward, mask_gradient
+from helpers.doctor.together import candidates
 from helpers.watchdog import Fault
 
 EVERYTHING = Manner(
@@ -30,9 +31,10 @@ EVERYTHING = Manner(
 GROUPS = {
     "plain": Maker.plain, "large": Maker.large, "causal": Maker.causal, "mask": Maker.masks,
     "bias": Maker.biases, "fill": Maker.fills, "empty": Maker.empty, "scale": Maker.scales,
-    "gqa": Maker.gqa,
+    "gqa": Maker.gqa, "pair": Maker.pairs,
 }  # fmt: skip
 SETS = [{"divided-by-d_k", "scale-twice"}]
+ALONE = [group for group in GROUPS if group != "pair"]
 
 
 def maker(seed=0, precision="float32", **said):
@@ -56,7 +58,7 @@ def seen_of(reference, group, seed):
 
 REFERENCES = [
     pytest.param(group, disease.id, reference, id=f"{group}-{disease.id}-{i}")
-    for group in GROUPS
+    for group in ALONE
     for disease in BY_GROUP[group]
     for i, reference in enumerate(disease.references)
     if disease.id != "scale-unasked"  # what is asked for by default
@@ -72,12 +74,44 @@ def test_every_reference_can_be_told_from_every_other(group, id, reference):
     assert names == {id} or names in SETS
 
 
+PAIR_REFERENCES = [
+    pytest.param(disease, reference, id=f"{disease.id}-{i}")
+    for disease in BY_GROUP["pair"]
+    for i, reference in enumerate(disease.references)
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("disease", "reference"), PAIR_REFERENCES)
+def test_every_mistake_about_two_arguments_has_its_name(disease, reference, seed):
+    """On every pair that it concerns, by itself."""
+    wrong = [
+        one for one in seen_of(reference, "pair", seed)
+        if one.answer.kind == "array" and not one.right and disease in candidates(one.case)
+    ]  # fmt: skip
+    assert wrong
+    for one in wrong:
+        assert naming.agreeing([one], candidates(one.case)) == [disease], one.case.label
+
+
+def test_two_arguments_are_tried_where_each_is_right_alone():
+    labels = [case.label for case in maker().pairs()]
+    assert len(labels) == 9
+    assert "`is_causal` together with `enable_gqa`" in labels
+    assert maker().pairs({"scale"}) == []
+    (case,) = maker().pairs({"scale", "bias"})
+    assert case.label == "`attn_mask` together with `scale`"
+    assert case.bias is not None
+
+
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_right_results_are_the_helpers(group, seed):
     for truth in truths(group, seed):
         case = truth.case
-        mask = case.bias if case.bias is not None else case.allowed
+        mask = case.allowed
+        if case.bias is not None:
+            mask = case.bias if mask is None else np.where(mask, case.bias, -np.inf)
         right = attention.scaled_dot_product_attention(
             case.q, case.k, case.v, mask, scale=case.scale, enable_gqa=case.asks_gqa
         )
@@ -90,10 +124,22 @@ def test_the_right_gradients_are_those_of_autograd(case):
     q, k, v = (torch.from_numpy(x.copy()).requires_grad_() for x in (case.q, case.k, case.v))
     mask = case.bias if case.bias is not None else case.allowed
     mask = None if mask is None else torch.from_numpy(np.array(mask))
+    if case.bias is not None:
+        mask.requires_grad_()
     out = F.scaled_dot_product_attention(q, k, v, mask, scale=case.scale, enable_gqa=case.asks_gqa)
     out.backward(torch.from_numpy(above))
     for ours, theirs in zip(backward(case, above), (q.grad, k.grad, v.grad), strict=True):
         assert np.allclose(ours, theirs.numpy(), atol=1e-9)
+    if case.bias is not None:
+        assert np.allclose(mask_gradient(case, above), mask.grad.numpy(), atol=1e-9)
+
+
+def test_the_gradient_of_a_mask_is_summed_where_the_mask_is_broadcast():
+    shapes = [case.bias.shape for case in maker().biases()]
+    assert (5, 11) in shapes
+    assert (2, 3, 5, 11) in shapes
+    for case in maker().biases():
+        assert mask_gradient(case, np.ones(case.output_shape)).shape == case.bias.shape
 
 
 @pytest.mark.parametrize("disease", [d for d in GRADIENTS if d.references], ids=lambda d: d.id)
@@ -101,12 +147,13 @@ def test_a_wrong_gradient_is_wrong_somewhere(disease):
     for reference in disease.references:
         off = 0.0
         for case in maker().gradients():
-            truth = Truth(case, np.random.default_rng(1).normal(size=case.output_shape))
+            above = np.random.default_rng(1).normal(size=case.output_shape)
+            truth = Truth(case, above, of_mask=case.bias is not None)
             try:
                 wrong = reference(case, truth.grad_output)
             except ValueError:  # shapes do not fit
                 continue
-            pairs = zip(wrong, truth.gradients, truth.gradient_bounds("float32"), strict=True)
+            pairs = zip(wrong, truth.gradients, truth.gradient_bounds("float32"))
             off = max(off, *(np.abs(w - right).max() / bound for w, right, bound in pairs))
         assert off > 100
 

@@ -1,5 +1,6 @@
 """What the doctor says and shows, what it survives, and the arguments that it takes."""
 
+import linecache
 import re
 import subprocess
 import sys
@@ -118,6 +119,58 @@ def test_refusals_are_remarks():
     assert diagnosis.sound
     assert "refuses queries and keys that differ in number" in diagnosis.remarks[0]
     assert "booleans, please" in diagnosis.remarks[1]
+
+
+@pytest.mark.parametrize("name", ["is_causal", "attn_mask", "scale"])
+def test_the_argument_that_is_dropped_is_named(name):
+    def sick(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
+        given = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+        if enable_gqa:
+            given[name] = {"is_causal": False}.get(name)
+        return scaled_dot_product_attention(q, k, v, **given, enable_gqa=enable_gqa)
+
+    diagnosis = examine(sick)
+    assert diagnosis.name == "argument-dropped"
+    assert f"Of `{name}` together with `enable_gqa`, `{name}` has no effect." in diagnosis.evidence
+    assert diagnosis.evidence.count("has no effect") == 1
+
+
+def test_a_mask_together_with_causality_may_be_refused():
+    refusal = "It refuses `is_causal` together with `attn_mask`."
+    assert examine(scaled_dot_product_attention).remarks == (refusal,)
+    assert examine(F.scaled_dot_product_attention).remarks == (refusal,)
+
+
+@pytest.mark.parametrize(
+    ("error", "sound"), [("raise ValueError('not both')", True), ("0/0", False)]
+)
+def test_other_pairs_may_be_refused_in_so_many_words(error, sound):
+    space = {"right": scaled_dot_product_attention}
+    code = f"""
+def fn(q, k, v, is_causal=False, enable_gqa=False):
+    if is_causal and enable_gqa:
+        {error}
+    return right(q, k, v, is_causal=is_causal, enable_gqa=enable_gqa)
+"""
+    linecache.cache["pairs.py"] = (len(code), None, code.splitlines(True), "pairs.py")
+    exec(compile(code, "pairs.py", "exec"), space)
+    diagnosis = examine(space["fn"])
+    assert diagnosis.sound == sound, diagnosis
+    if sound:
+        assert diagnosis.remarks == ("It refuses `is_causal` together with `enable_gqa`.",)
+    else:
+        assert diagnosis.name == "raises"
+
+
+def test_the_dtype_that_shows_it_is_told():
+    def sick(q, k, v, is_causal=False):
+        causal = is_causal and q.dtype == torch.float32
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    diagnosis = examine(sick)
+    assert diagnosis.name == "causal-ignored"
+    assert "; torch, bfloat16." in diagnosis.evidence
+    assert "In float32 all is right" in diagnosis.evidence
 
 
 def test_html_is_escaped():
@@ -280,6 +333,7 @@ def test_a_device_can_be_named():
         ({"dtype": "int8"}, ValueError, "bfloat16"),
         ({"framework": "numpy", "dtype": "bfloat16"}, ValueError, "NumPy has no bfloat16"),
         ({"framework": "numpy", "device": "cuda"}, ValueError, "device"),
+        ({"device": "toaster"}, ValueError, "toaster"),
         ({"d_k": 0}, ValueError, "d_k"),
         ({"d_v": "7"}, TypeError, "d_v"),
         ({"seconds": -1}, ValueError, "seconds"),

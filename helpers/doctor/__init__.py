@@ -6,7 +6,7 @@
 
 On the command line: python -m helpers.doctor mymodule:my_attention
 
-The function is tried on some forty inputs and compared with the right result and with every
+The function is tried on up to seventy inputs and compared with the right result and with every
 mistake in `CATALOGUE`. What it cannot name, the doctor still rejects; what cannot be told apart it
 names as a set.
 """
@@ -48,7 +48,9 @@ def examine(
         Masks, causality, grouped heads and a given scale are probed where it has a parameter
         attn_mask (mask, attention_mask, attn_bias), is_causal (causal), enable_gqa, scale
         (softmax_scale, sm_scale). `attn_mask` must take what torch's does: booleans, and floats
-        to add; `mask` alone is tried with booleans only.
+        to add; `mask` alone is tried with booleans only. What is right alone is also probed two
+        at a time. A mask together with causality may be refused, as torch does; whoever answers
+        must let both hold.
     scale : what the function multiplies scores by when it is not told: None for 1/√d_k, a number,
         a function of d_k, or "1/sqrt(d_k)", "1/d_k" (muP), "1" (T5).
     causal : True if it hides the future without being asked.
@@ -65,15 +67,19 @@ def examine(
     d_k, d_v : sizes that the function is made for; None tries several.
     empty_rows : "zeros" wants zeros from a query that may see no key, as torch gives; "any" does
         not look.
-    gradients : False leaves the gradients of torch functions alone.
+    gradients : False leaves the gradients of torch functions alone. That of a float mask is
+        compared too, unless the function refuses a mask that requires one.
     seconds : for one call; None is 2, or 60 on a device. All calls together get ten times that.
 
     Whatever `fn` does, a Diagnosis comes back; limits are those of `helpers.watchdog` (a loop in C
     code goes on in the background). What differs only beyond 1037 keys or 531 queries (300 of
-    each under causality) or 72 features is not seen.
+    each under causality), 72 features, 3 sequences or 9 heads is not seen; nor what takes three
+    arguments at once, nor a product Q Kᵀ that float16 cannot hold before it is scaled: the formula
+    as it is written down has that limit.
 
     Raises TypeError if fn is no function or an argument is of the wrong kind, ValueError for a
-    value that is not listed above; ImportError if torch is asked for and missing.
+    value that is not listed above or a device that torch has not; ImportError if torch is asked
+    for and missing.
     Sources: Vaswani et al. 2017, arXiv:1706.03762, 3.2.1; for the tolerance, the tests of
     github.com/Dao-AILab/flash-attention.
     """

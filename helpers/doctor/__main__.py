@@ -13,11 +13,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from helpers.doctor import CATALOGUE, examine
+from helpers.doctor import CATALOGUE, Diagnosis, examine
 from helpers.doctor.conventions import LAYOUTS, SCALES
 from helpers.doctor.precision import EPS
 
 SOUND, NOT_SOUND, UNUSABLE = 0, 1, 2
+_LISTED = 8  # functions of a module that are named where the wanted one is missing
 
 
 class NotFound(Exception):
@@ -41,9 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return UNUSABLE
     print(diagnosis)
-    if options.picture and diagnosis.difference is not None:
-        options.picture.write_text(diagnosis.picture().svg, encoding="utf-8")
+    if options.picture:
+        _draw(diagnosis, options.picture)
     return SOUND if diagnosis.sound else NOT_SOUND
+
+
+def _draw(diagnosis: Diagnosis, file: Path) -> None:
+    """Write the picture, or say why there is none; the verdict stands in either case."""
+    if diagnosis.difference is None:
+        why = "nothing is wrong" if diagnosis.sound else "there is no output that could be compared"
+        print(f"{file} is not written: {why}.", file=sys.stderr)
+        return
+    try:
+        file.write_text(diagnosis.picture().svg, encoding="utf-8")
+    except OSError as error:
+        print(
+            f"{file} cannot be written: {error.strerror}. Name a file in a folder that exists.",
+            file=sys.stderr,
+        )
 
 
 def load(name: str) -> Callable:
@@ -56,20 +72,29 @@ def load(name: str) -> Callable:
         try:
             found = getattr(found, part)
         except AttributeError:
-            names = (
-                [n for n, x in vars(found).items() if callable(x)]
-                if hasattr(found, "__dict__")
-                else []
-            )
-            near = difflib.get_close_matches(part, names, 3, 0.5)
-            hint = f" Is one of these meant: {', '.join(near)}?" if near else ""
-            raise NotFound(f"{place} has no {path}.{hint}") from None
+            raise NotFound(f"{place} has no {path}. {_hint(part, found)}") from None
     if not callable(found):
         raise NotFound(f"{name} is no function, but an object of type {type(found).__name__}.")
     return found
 
 
+def _hint(name: str, found: object) -> str:
+    """What may be meant by a name that is not there."""
+    known = vars(found) if hasattr(found, "__dict__") else {}
+    names = [n for n, x in known.items() if callable(x) and not n.startswith("__")]
+    near = difflib.get_close_matches(name, names, 3, 0.5)
+    if near:
+        return f"Is one of these meant: {', '.join(near)}?"
+    own = [n for n in names if not n.startswith("_")]
+    more = f", and {len(own) - _LISTED} more" if len(own) > _LISTED else ""
+    return f"It has: {', '.join(own[:_LISTED])}{more}." if own else "It has no function at all."
+
+
 def _module(place: str):
+    if place.endswith(".py") and not Path(place).is_file():
+        near = difflib.get_close_matches(place, [p.name for p in Path().glob("*.py")], 3, 0.8)
+        hint = f"Is one of these meant: {', '.join(near)}?" if near else "Give its path from here."
+        raise NotFound(f"There is no file {place}. {hint}")
     try:
         if not place.endswith(".py"):
             return importlib.import_module(place)
@@ -88,7 +113,24 @@ _CONVENTIONS = (
 
 
 def _scale(text: str) -> float | str:
-    return text if text in SCALES else float(text)
+    if text in SCALES:
+        return text
+    return _number(text, float, f"a number, or one of {', '.join(SCALES)}")
+
+
+def _width(text: str) -> int:
+    return _number(text, int, "a whole number, such as 64")
+
+
+def _seconds(text: str) -> float:
+    return _number(text, float, "a number of seconds, such as 10 or 0.5")
+
+
+def _number(text: str, kind: type, wanted: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be {wanted}") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,11 +153,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--framework", choices=("numpy", "torch"))
     add("--dtype", choices=tuple(EPS), help="of the inputs")
     add("--device", help='for torch, such as "cuda"')
-    add("--d-k", type=int, dest="d_k", help="the width of queries and keys that it is made for")
-    add("--d-v", type=int, dest="d_v", help="the width of values that it is made for")
+    add("--d-k", type=_width, dest="d_k", help="the width of queries and keys that it is made for")
+    add("--d-v", type=_width, dest="d_v", help="the width of values that it is made for")
     add("--empty-rows", default="zeros", choices=("zeros", "any"))
     add("--no-gradients", action="store_false", dest="gradients")
-    add("--seconds", type=float, help="for one call")
+    add("--seconds", type=_seconds, help="for one call")
     add("--picture", type=Path, metavar="FILE.svg", help="draw where the output is wrong")
     add("--catalogue", action="store_true", help="list all diseases and end")
     return parser

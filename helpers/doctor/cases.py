@@ -8,7 +8,9 @@ about large ones, so that no mistake hides behind an overflow.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -22,6 +24,10 @@ _OVERFLOWING = 1000.0  # exp overflows beyond 11 (float16), 88 (float32), 709 (f
 _BELOW_FILL = 12_000.0  # scores so negative that a fill value of −10⁴ lies above them
 # Queries that come early see few keys, so here both must be many.
 _CAUSAL_LONG = ("causal, lengths above 256", (1, 1, 300, 300, 12, 5))
+_SCALES = (0.437, 1.437, 0.0)  # given ones, with more digits than somebody would round to
+_SCALE = 0.0537  # far from 1/√d_k and its square, from 1, and from what each makes of it
+# Groups of cases about one argument; two of these can be given at once.
+ARGUMENTS = ("causal", "mask", "bias", "scale", "gqa")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,8 @@ class Case:
     allows all. causal : the part of that which is causality, (T_q, T_k) or None. bias : what is
     added to the scaled scores. mask : what is handed as a mask, in the meaning True = may attend.
     asks_… : handed to the function. strided : handed as views that are not contiguous.
-    shows_weights : v is the unit matrix, so the output is the weights.
+    shows_weights : v is the unit matrix, so the output is the weights. arguments : of ARGUMENTS,
+    the two that are given at once.
     """
 
     group: str
@@ -53,6 +60,7 @@ class Case:
     asks_gqa: bool = False
     strided: bool = False
     shows_weights: bool = False
+    arguments: tuple[str, ...] = ()
 
     @property
     def T_q(self) -> int:
@@ -161,6 +169,7 @@ class Maker:
             ("lengths above 128", (1, 2, 150, 139, 12, 9)),
             ("many keys, values around 3", (1, 1, 3, 1037, 12, 5)),
             ("many queries", (1, 1, 531, 3, 12, 5)),
+            ("three sequences, nine heads", (3, 9, 4, 7, 12, 5)),
         ]
         if self.conventions.causal:
             table.append(_CAUSAL_LONG)
@@ -174,10 +183,12 @@ class Maker:
         return [self.first(), *cases, self._ties()]
 
     def _ties(self) -> Case:
-        """Keys that come twice, and a query of zeros: equal scores must get equal weights."""
+        """Keys that come twice, a query and two keys of zeros: equal scores must get equal
+        weights, and zeros are numbers like others."""
         case = self._case((2, 0), "plain", "ties among the scores", (2, 3, 5, 8, 12, 7))
         case.k[:, :, 1::2] = case.k[:, :, ::2][:, :, : case.k[:, :, 1::2].shape[2]]
         case.q[:, :, 1] = 0
+        case.k[:, :, -2:] = 0
         return case
 
     def nudged(self, case: Case) -> Case:
@@ -232,6 +243,7 @@ class Maker:
             ("causal, as many queries as keys", (2, 3, 6, 6, 12, 7)),
             ("causal, fewer queries than keys", (2, 3, 5, 11, 12, 7)),
             ("causal, more queries than keys", (1, 2, 11, 5, 12, 7)),
+            ("causal, one query", (2, 3, 1, 9, 12, 7)),
             ("causal, lengths between blocks", (1, 2, 37, 45, 20, 9)),
             _CAUSAL_LONG,
         ]
@@ -255,6 +267,7 @@ class Maker:
             ("a mask of its own for each head", (2, 3, 6, 6, 12, 7), "BHqk"),
             ("padding at the end of each sequence", (2, 3, 5, 11, 12, 7), "Bk"),
             ("a mask over more keys than a block", (1, 2, 37, 139, 12, 7), "qk"),
+            ("a mask for one query", (2, 3, 1, 11, 12, 7), "qk"),
         ]
         return [
             self._masked((5, number), "mask", label, sizes, shape)
@@ -281,33 +294,61 @@ class Maker:
         """Float masks: numbers that are added to the scaled scores, -inf among them."""
         if not (self._masks and self.manner.float_masks):
             return []
+        table = [
+            ("a float mask (T_q, T_k)", (5, 11)),
+            ("a float mask (B, H, T_q, T_k)", (2, 3, 5, 11)),
+            ("a float mask for one query", (1, 11)),
+        ]
+        both = self.conventions.has("B") and self.conventions.has("H")
         cases = []
-        for number, shape in enumerate(((5, 11), (2, 3, 5, 11))):
-            if len(shape) == 4 and not (self.conventions.has("B") and self.conventions.has("H")):
-                continue
-            random = self._random(6, number, 1)
-            bias = rounded(random.normal(size=shape) * 2, self.precision)
-            kind = random.random(shape)
-            bias[kind < 0.25] = -np.inf
-            bias[kind > 0.8] = 0  # False, where the mask is taken for a boolean one
-            bias[..., 0] = 1.0
-            label = f"a float mask {'(T_q, T_k)' if number == 0 else '(B, H, T_q, T_k)'}"
-            sizes = (2, 3, 5, 11, 12, 7)
-            cases.append(self._case((6, number), "bias", label, sizes, bias=bias, mask=bias))
+        for number, (label, shape) in enumerate(table):
+            if len(shape) == 2 or both:
+                bias = self._bias(self._random(6, number, 1), shape)
+                sizes = (2, 3, *shape[-2:], 12, 7)
+                cases.append(self._case((6, number), "bias", label, sizes, bias=bias, mask=bias))
         return cases
 
-    def fills(self) -> list[Case]:
-        """Masked keys whose scores lie far above those of the keys that may be seen."""
-        if not (self._masks and self.manner.boolean_masks):
-            return []
-        levels = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+    def _bias(self, random, shape) -> np.ndarray:
+        """What is added to the scores: -inf for a quarter, 0 for a fifth, never -inf for key 0."""
+        bias = rounded(random.normal(size=shape) * 2, self.precision)
+        kind = random.random(shape)
+        bias[kind < 0.25] = -np.inf
+        bias[kind > 0.8] = 0  # False, where the mask is taken for a boolean one
+        bias[..., 0] = 1.0
+        return bias
+
+    def fills(self, about: Container[str] = ("mask", "causal")) -> list[Case]:
+        """Hidden keys whose scores lie far above those of the keys that may be seen. about : the
+        arguments that may be used."""
+        cases = []
+        if "mask" in about and self._masks and self.manner.boolean_masks:
+            cases.append(self._masked_among_large())
+        asks = self.manner.causal is not None and not self.conventions.causal
+        if self.conventions.causal or ("causal" in about and asks):
+            cases.append(self._causal_among_large(asks))
+        return [case for case in cases if case is not None]
+
+    def _masked_among_large(self) -> Case | None:
+        levels = np.array([-1.0, -1.0, -1.25, 1.0, 1.0, 1.25, 1.0])
         case = self._aligned((7, 0), "fill", "visible scores of −12000", _BELOW_FILL, levels)
         if case is None:
-            return []
+            return None
         case.q[:, :, :] = case.q[:, :, :1]
         allowed = (case.q @ case.k.mT) * case.scale < 0
         more = self._with_causality({"allowed": allowed}, case.T_q, case.T_k)
-        return [Case("fill", case.label, case.q, case.k, case.v, case.scale, mask=allowed, **more)]
+        return replace(case, mask=allowed, **more)
+
+    def _causal_among_large(self, asks: bool) -> Case | None:
+        levels = np.array([-1.0, -1.25, -1.25, 1.0, 1.25, 1.0])
+        label = "causal, visible scores of −12000"
+        case = self._aligned((7, 1), "fill", label, _BELOW_FILL, levels, asks_causal=asks)
+        if case is None:
+            return None
+        case.q[:, :, :] = case.q[:, :, :1]
+        positive = (case.q[:, :, :1] @ case.k.mT)[:, :, 0] * case.scale > 0
+        order = np.argsort(positive, axis=-1, kind="stable")  # the future is positive
+        case.k[:] = np.take_along_axis(case.k, order[..., None], axis=-2)
+        return case
 
     def empty(self) -> list[Case]:
         """Queries that may attend to no key at all."""
@@ -336,7 +377,7 @@ class Maker:
         return [
             self._case((10, number), "scale", f"scale={scale:g}", (2, 3, 5, 11, 12, 7), scale=scale,
                        asks_scale=True)
-            for number, scale in enumerate((0.4, 1.7, 0.0))
+            for number, scale in enumerate(_SCALES)
         ]  # fmt: skip
 
     def gqa(self) -> list[Case]:
@@ -348,6 +389,41 @@ class Maker:
                        (2, 6, 5, 11, 12, 7), heads_kv=heads, asks_gqa=True)
             for number, heads in enumerate((2, 3, 1))
         ]  # fmt: skip
+
+    def pairs(self, arguments: Container[str] = ARGUMENTS) -> list[Case]:
+        """Two arguments at once. arguments : those that may be used, by the group that is about
+        them alone. As many queries as keys, so that causality has one meaning."""
+        return [
+            self._pair((15, number), both)
+            for number, both in enumerate(combinations(ARGUMENTS, 2))
+            if set(both) != {"mask", "bias"}
+            and all(one in arguments for one in both)
+            and ("gqa" not in both or self.conventions.has("H"))
+        ]
+
+    def _pair(self, key, both) -> Case:
+        names = {
+            "causal": self.manner.causal, "mask": self.manner.mask, "bias": self.manner.mask,
+            "scale": self.manner.scale, "gqa": self.manner.gqa,
+        }  # fmt: skip
+        label = " together with ".join(f"`{names[one]}`" for one in both)
+        random, more = self._random(16, *key), {"arguments": both}
+        shape = (7, 7)
+        if "gqa" in both:
+            more |= {"asks_gqa": True, "heads_kv": 2}
+            shape = (2 if self.conventions.has("B") else 1, 4, 7, 7)
+        if "mask" in both:
+            mask = random.random(shape) < 0.6
+            mask[..., 0], mask[..., -1] = True, False  # as for a mask alone
+            more |= {"allowed": mask, "mask": mask}
+        if "bias" in both:
+            bias = self._bias(random, shape)
+            more |= {"bias": bias, "mask": bias}
+        if "causal" in both:
+            more |= {"asks_causal": True}
+        if "scale" in both:
+            more |= {"asks_scale": True, "scale": _SCALE}
+        return self._case(key, "pair", label, (2, 4, 7, 7, 12, 5), **more)
 
     def strides(self) -> list[Case]:
         """The same numbers as views that are not contiguous, as a transpose leaves them."""

@@ -130,5 +130,5 @@ def _positive(name, value, kind):
         return
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}, but must be a number.")
-    if value <= 0:
+    if not value > 0:  # nan is no more than 0 either
         raise ValueError(f"{name} is {value!r}, but must be positive.")

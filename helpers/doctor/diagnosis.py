@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+# JupyterLab would break lines within words, and put nothing between this and what follows.
+_PRE = "white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; margin-bottom: 1em"
+
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
@@ -66,10 +69,10 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         parts = [f"<p><strong>{_rich(self._head)}</strong></p>"]
-        parts.append(f'<pre style="white-space: pre-wrap">{html.escape(self.evidence)}</pre>')
+        parts.append(f'<pre style="{_PRE}">{html.escape(self.evidence)}</pre>')
         if self.fix:
             parts.append(f"<p><strong>Fix.</strong> {_rich(self.fix)}</p>")
-        parts += [f"<p>{_rich(remark)}</p>" for remark in self.remarks]
+        parts += [f"<p><strong>Also.</strong> {_rich(remark)}</p>" for remark in self.remarks]
         if self.links:
             links = ", ".join(
                 f'<a href="{html.escape(link)}">{html.escape(_short(link))}</a>'

@@ -48,8 +48,8 @@ def shown(one: Seen, patient: Patient) -> str:
     said += ["a float mask"] if case.mask is not None and case.mask.dtype != bool else []
     said += ["grouped heads"] if case.asks_gqa else []
     more = f", {', '.join(said)}" if said else ""
-    hands = patient.hands
-    return f"{case.label}: {', '.join(parts)}{more}; {hands.name}, {hands.precision}"
+    dtype = one.answer.handed
+    return f"{case.label}: {', '.join(parts)}{more}; {patient.hands.name}, {dtype}"
 
 
 def _arrays(one: Seen, patient: Patient) -> dict[str, np.ndarray]:

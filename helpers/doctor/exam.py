@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from helpers.doctor import interface, naming, report, signs
-from helpers.doctor.cases import Case, Maker
+from helpers.doctor import interface, naming, report, signs, together
+from helpers.doctor.cases import ARGUMENTS, Case, Maker
 from helpers.doctor.catalogue import BY_GROUP, Disease
 from helpers.doctor.conventions import Conventions
 from helpers.doctor.diagnosis import Diagnosis
@@ -20,9 +20,10 @@ from helpers.doctor.patient import Patient, Seen, largest_error
 from helpers.doctor.reference import Truth
 from helpers.doctor.signs import wrong
 
-_ALIKE = 0.7  # correlation of errors that are no rounding
+_ALIKE = 0.7  # cosine between errors that are no rounding
 _OF_MASKS = {disease.id for group in ("mask", "bias") for disease in BY_GROUP[group]} | {"raises"}
 _OF_HEADS = {"scale-by-heads"}  # without heads that is no scale at all
+_GIVEN = {"causal": "causality", "mask": "a boolean mask", "bias": "a float mask"}
 _OVERFLOW = ("OverflowError", "FloatingPointError", "ZeroDivisionError")
 _SETTLED = {"dropout-active", "not-deterministic", "reuses-its-output"}  # other calls tell no more
 
@@ -61,18 +62,21 @@ class Exam:
             return [finding if finding.ids & _SETTLED else self._later() or finding]
         steps = (
             self._large, self._strides, self._causal, self._masks, self._biases, self._fills,
-            self._empty, self._scales, self._gqa, self._half,
+            self._empty, self._scales, self._gqa,
         )  # fmt: skip
         findings = []
         for step in steps:
             after_masks = step in (self._fills, self._empty)
             if not (after_masks and any(f.ids & _OF_MASKS for f in findings)):
                 findings += filter(None, [step()])
+        findings += self._pairs()
+        findings += filter(None, [self._half()])
         later = self._later()
         if later:
             return [later]
         gradients = None if findings else self._gradients()
-        return [*findings, *filter(None, (gradients, self._changed()))]
+        findings += filter(None, (gradients, self._changed()))
+        return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
 
     # --- Trying ---
 
@@ -100,6 +104,20 @@ class Exam:
         off = largest_error(one.answer.array, other.answer.array, one.truth.judged)
         return off > max(one.bound, naming.tolerance(one, one.truth.output) / 20)
 
+    def _works(self) -> set[str]:
+        """The arguments that are right where they are given alone, by the group about them."""
+        last = {(one.case.group, one.case.label): one for one in self.tried}.values()
+        seen = {group: [one for one in last if one.case.group == group] for group in ARGUMENTS}
+        manner = self.maker.manner
+        handed = {"mask": manner.boolean_masks, "bias": manner.float_masks}
+        return {
+            group
+            for group, mine in seen.items()
+            if handed.get(group, True)
+            and any(one.right for one in mine)
+            and all(one.right or one.answer.kind == "raised" for one in mine)
+        }
+
     # --- Naming ---
 
     def _named(self, seen: Sequence[Seen], diseases: Sequence[Disease]) -> Finding | None:
@@ -119,11 +137,13 @@ class Exam:
         """Whether inputs that are 1 % other give errors that are quite other."""
         short = [one for one in seen if one.case.T_k <= signs.SHORT]
         one = max(short, key=lambda one: one.case.entries)
+        if one.right:
+            return True  # its errors are rounding's
         near = self.patient.answer(Truth(self.maker.nudged(one.case)))
         if near.answer.kind != "array":
             return True
-        errors = [(s.answer.array - s.truth.output)[s.truth.judged].ravel() for s in (one, near)]
-        return bool(abs(np.corrcoef(*errors)[0, 1]) < _ALIKE)
+        a, b = ((s.answer.array - s.truth.output)[s.truth.judged].ravel() for s in (one, near))
+        return bool(abs(a @ b) < _ALIKE * np.sqrt((a @ a) * (b @ b)))
 
     def _judged(self, seen: Sequence[Seen], group: str, otherwise: str = "unknown"):
         """A finding among the diseases of a group; None if all is right."""
@@ -280,7 +300,11 @@ class Exam:
         return self._judged(seen, "bias")
 
     def _fills(self):
-        return self._judged(self._group("fill", self.maker.fills()), "fill")
+        cases = self.maker.fills(self._works())
+        seen = self._group("fill", cases)
+        about = [[one for one in seen if (one.case.mask is None) == causal] for causal in (0, 1)]
+        found = [self._judged(mine, "fill", "wrong-on-large-scores") for mine in about]
+        return next(filter(None, found), None)
 
     def _empty(self):
         seen = self._group("empty", self.maker.empty())
@@ -306,6 +330,14 @@ class Exam:
             return found("gqa-fails", seen)
         return self._judged(seen, "gqa")
 
+    def _pairs(self) -> list[Finding]:
+        """Two arguments at once, where each is right alone."""
+        seen = self._group("pair", self.maker.pairs(self._works()))
+        refused = [one for one in _raised(seen) if together.refused(one)]
+        for label in dict.fromkeys(one.case.label for one in refused):
+            self.remarks.append(f"It refuses {label}.")
+        return together.findings([one for one in seen if one not in refused])
+
     def _half(self):
         """Half precision, for torch functions that take it; a few inputs."""
         patient = self.patient
@@ -313,21 +345,50 @@ class Exam:
         if patient.hands.name != "torch" or asked:
             return None
         for precision in ("bfloat16", "float16"):
-            other = replace(patient, hands=TorchHands(precision, patient.conventions.device))
-            plain = Maker(patient.conventions, patient.manner, precision).plain()
-            cases = [c for c in plain if (c.T_k in (6, 11) and not c.shows_weights) or c.T_k > 1000]
+            finding = self._in_half(precision)
+            if finding:
+                return finding
+        return None
+
+    def _in_half(self, precision: str):
+        patient = self.patient
+        other = replace(patient, hands=TorchHands(precision, patient.conventions.device))
+        maker = Maker(patient.conventions, patient.manner, precision)
+        plain = [
+            c for c in maker.plain() if (c.T_k in (6, 11) and not c.shows_weights) or c.T_k > 1000
+        ]
+        asked = {"causal": maker.causal, "mask": maker.masks, "bias": maker.biases}
+        works = self._works()
+        groups = {"plain": plain}
+        for group, make in asked.items():
+            if group in works:
+                # A short one and a long one for causality, and no length that might be refused.
+                cases = make()
+                groups[group] = [c for c in cases if c.T_q == c.T_k] or cases[:1]
+        for group, cases in groups.items():
             seen = [other.answer(Truth(case)) for case in cases]
-            if any(one.answer.kind != "array" for one in seen):
-                self.remarks.append(f"It takes no {precision}.")
+            failed = [one for one in seen if one.answer.kind != "array"]
+            if failed:
+                which = "" if group == "plain" else f" with {_GIVEN[group]}"
+                self.remarks.append(f"It takes no {precision}{which}.")
+                if group == "plain":
+                    break
                 continue
             self.tried += seen
-            bad = wrong(seen)
-            if bad:
-                finite = all(np.isfinite(one.answer.array).all() for one in bad)
-                id = "low-precision-accumulation" if finite else "not-finite-in-half-precision"
+            if wrong(seen):
                 line = f"In float32 all is right; this is in {precision}."
-                return found(id, seen, line, candidates=BY_GROUP["plain"])
+                return self._named_in_half(seen, group, line)
         return None
+
+    def _named_in_half(self, seen: Sequence[Seen], group: str, line: str) -> Finding:
+        conventions = self.patient.conventions
+        diseases = BY_GROUP["always-causal" if group == "plain" and conventions.causal else group]
+        finding = self._named(seen, diseases)
+        if finding:
+            return replace(finding, lines=(line,))
+        finite = all(np.isfinite(one.answer.array).all() for one in wrong(seen))
+        id = "low-precision-accumulation" if finite else "not-finite-in-half-precision"
+        return found(id, seen, line, candidates=diseases)
 
     def _later(self):
         """The first input once more, after all others."""

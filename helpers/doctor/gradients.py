@@ -15,12 +15,13 @@ from helpers.doctor.precision import coarser, is_half, rounded
 from helpers.doctor.reference import Truth
 
 _CLOSE, _CLOSE_HALF = 5e-3, 1e-1
-_NAMES = ("dq", "dk", "dv")
+_NAMES = ("dq", "dk", "dv", "d mask")
 
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """What came back for one case. found : (dq, dk, dv), None for one that is missing."""
+    """What came back for one case. found : (dq, dk, dv), and that of a float mask where it is asked
+    for; None for one that is missing."""
 
     truth: Truth
     manner: str
@@ -56,7 +57,12 @@ def _error(found: np.ndarray | None, exact: np.ndarray) -> float:
 
 
 def wrong_gradient(patient: Patient, cases: Sequence[Case]) -> Finding | None:
-    """Compare on all cases, with a contiguous gradient at the output and two that are views."""
+    """Compare on all cases, with a contiguous gradient at the output and two that are views.
+
+    Whether a float mask may require a gradient is for the function to say: what it refuses, in
+    either pass, is tried without.
+    """
+    patient.hands.prepare_to_differentiate()
     first, rest = cases[:1], cases[1:]
     seen = [_see(patient, case, "contiguous") for case in first]
     if seen[0].kind == "missing":
@@ -74,8 +80,13 @@ def _see(patient: Patient, case: Case, manner: str) -> Gradients:
     precision = patient.hands.precision
     random = np.random.default_rng([patient.conventions.seed, 77, case.T_q])
     above = rounded(random.normal(size=case.output_shape), precision)
-    truth = Truth(case, np.ones_like(above) if manner == "expanded" else above)
-    outcome = patient.gradients(truth, manner)
+    above = np.ones_like(above) if manner == "expanded" else above
+    of_mask = case.bias is not None and case.mask is not None
+    truth = Truth(case, above, of_mask=of_mask)
+    outcome = patient.gradients(truth, manner, of_mask=of_mask)
+    if of_mask and outcome.ended == "raised":
+        truth = Truth(case, above)
+        outcome = patient.gradients(truth, manner)
     if outcome.ended == "raised":
         return Gradients(truth, manner, "raised", fault=outcome.fault)
     if outcome.ended != "returned":
@@ -100,12 +111,25 @@ def _agrees(reference, seen: Sequence[Gradients]) -> bool:
                 continue
         if one.kind != "arrays":
             return False
-        close = _CLOSE_HALF if is_half(one.precision) else _CLOSE
-        for found, wrong in zip(one.found, theirs, strict=True):
-            if _error(found, wrong) > close * max(1.0, float(np.abs(wrong).max(initial=0))):
+        for found, wrong in zip(one.found, theirs):  # most references leave the mask's open
+            if wrong is not None and not _close(found, wrong, one.precision):
                 return False
-        telling = telling or not one.right
+        telling = telling or (not one.right and _tells(one, theirs))
     return telling
+
+
+def _close(found, wrong, precision: str) -> bool:
+    close = _CLOSE_HALF if is_half(precision) else _CLOSE
+    return _error(found, wrong) <= close * max(1.0, float(np.abs(wrong).max(initial=0)))
+
+
+def _tells(one: Gradients, theirs) -> bool:
+    """Whether the mistake makes a difference on this case."""
+    bounds = one.truth.gradient_bounds(one.precision)
+    return any(
+        wrong is not None and _error(wrong, right) > bound
+        for wrong, right, bound in zip(theirs, one.exact, bounds)
+    )
 
 
 def _sign(seen: Sequence[Gradients]) -> str:
@@ -123,6 +147,11 @@ def _sign(seen: Sequence[Gradients]) -> str:
 
 def _finite(one: Gradients) -> bool:
     return all(g is None or np.isfinite(g).all() for g in one.found)
+
+
+def _named(one: Gradients) -> str:
+    *names, last = _NAMES[: len(one.exact)]
+    return f"{', '.join(names)} and {last}"
 
 
 def _found(ids: Sequence[str], seen: Sequence[Gradients]) -> Finding:
@@ -143,9 +172,9 @@ def _lines(seen: Sequence[Gradients], named: Sequence[Disease]) -> tuple[str, ..
         lines.append(f"There it fails with {one.fault}.")
     if one.kind == "arrays":
         bounds = one.truth.gradient_bounds(one.precision)
-        for name, error, bound in zip(_NAMES, one.errors, bounds, strict=True):
+        for name, error, bound in zip(_NAMES, one.errors, bounds):
             shown = f"{error:.2g}" if np.isfinite(error) else "nan or inf"
             shown = "right" if error <= bound else shown
             lines.append(f"  largest error of {name:18} {shown}")
-    lines += [f"  dq, dk and dv agree with {d.id}" for d in named if d.references]
+    lines += [f"  {_named(one)} agree with {d.id}" for d in named if d.references]
     return tuple(lines)

@@ -45,8 +45,22 @@ class TorchHands:
     name = "torch"
 
     def __init__(self, precision: str, device: str | None):
-        import torch
-
+        """Raises ImportError without torch, ValueError for a device that it has not."""
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError(
+                f"torch is needed, but cannot be imported ({error}): install it, or leave out "
+                "framework, device and dtype='bfloat16'."
+            ) from None
+        try:
+            torch.empty(0, device=device)
+        except Exception as error:  # RuntimeError, AssertionError, … by the kind of device
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(
+                f"device is {device!r}, but torch cannot use it here: {reason}. "
+                'Pass "cpu", or nothing.'
+            ) from None
         self.precision, self.device = precision, device
         self._torch, self._dtype = torch, getattr(torch, precision)
 
@@ -62,6 +76,12 @@ class TorchHands:
             return wide[..., : x.shape[-1]]
         axes = (-2, -3) if x.ndim > 2 else (-2, -1)
         return x.transpose(*axes).contiguous().transpose(*axes)
+
+    def prepare_to_differentiate(self) -> None:
+        """Let torch import what its first gradient needs. The watchdog, which has no patience for
+        that, would cut the import, and every later one would fail."""
+        x = self._torch.ones(1, device=self.device, requires_grad=True)
+        self._torch.autograd.grad(x * x, x, self._torch.ones_like(x))
 
     def differentiate(self, output, inputs, grad_output: np.ndarray, manner: str):
         """Gradients at the inputs, None for one that has none; None for all if nothing flows.

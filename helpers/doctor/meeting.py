@@ -48,7 +48,7 @@ def _attempts(conventions: Conventions) -> Iterator[tuple[str, str]]:
     dtypes = {"numpy": ["float32", "float64"], "torch": ["float32", "float16", "bfloat16"]}
     for framework in frameworks:
         for dtype in [conventions.dtype] if conventions.dtype else dtypes[framework]:
-            if framework == "numpy" or named or "torch" in sys.modules:
+            if framework == "numpy" or named or sys.modules.get("torch"):
                 yield framework, dtype
 
 

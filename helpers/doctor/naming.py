@@ -44,6 +44,11 @@ def _agrees(reference, seen: Sequence[Seen]) -> bool:
     return telling
 
 
+def explains(reference, one: Seen) -> bool:
+    """Whether one wrong answer is what `reference` gives."""
+    return _agrees(reference, [one])
+
+
 def _tells(one: Seen, theirs: np.ndarray) -> bool:
     """Whether the mistake makes a difference that rounding cannot make."""
     off = largest_error(theirs, one.truth.output, one.truth.judged)
@@ -52,6 +57,12 @@ def _tells(one: Seen, theirs: np.ndarray) -> bool:
 
 def result(reference, one: Seen) -> np.ndarray | None:
     """What a wrong function gives, None if it raises or returns another shape."""
+    if reference not in one.wrong_ways:
+        one.wrong_ways[reference] = _result(reference, one)
+    return one.wrong_ways[reference]
+
+
+def _result(reference, one: Seen) -> np.ndarray | None:
     with np.errstate(all="ignore"):
         try:
             theirs = np.asarray(reference(one.case))

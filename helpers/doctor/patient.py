@@ -29,14 +29,15 @@ class Answer:
     kind : "array" (numbers of the right shape), "shape" (numbers of another shape), "other"
     (something else, told by `words`), "raised" (told by `fault`), "unfinished".
     array : the numbers as float64, as (B, H, T_q, d_v) where the shape is right. precision : the
-    coarser of the dtypes that went in and came out. changed : inputs that the call modified.
-    raw : the object itself. ended : as the watchdog says it.
+    coarser of the dtypes that went in and came out. handed : the one that went in. changed : inputs
+    that the call modified. raw : the object itself. ended : as the watchdog says it.
     """
 
     kind: str
     array: np.ndarray | None = None
     shape: tuple[int, ...] = ()
     precision: str = "float32"
+    handed: str = "float32"
     words: str = ""
     fault: watchdog.Fault | None = None
     ended: str = "returned"
@@ -50,6 +51,7 @@ class Seen:
 
     truth: Truth
     answer: Answer
+    wrong_ways: dict = field(default_factory=dict, repr=False)  # what references give for the case
 
     @property
     def case(self) -> Case:
@@ -68,7 +70,8 @@ class Seen:
 
     @property
     def right(self) -> bool:
-        return self.error <= self.bound
+        # What rounding may do in any case is quickly known, and mostly enough.
+        return self.error <= self.truth.floor(self.answer.precision) or self.error <= self.bound
 
     @property
     def plainness(self) -> tuple[int, int]:
@@ -178,7 +181,8 @@ class Patient:
             changed = tuple(
                 n for n, x in handed.items() if not _same(hands.numbers_of(x)[0], before[n])
             )
-        return Seen(truth, Answer(**parts, ended=outcome.ended, changed=changed))
+        more = {"ended": outcome.ended, "changed": changed, "handed": self.hands.precision}
+        return Seen(truth, Answer(**parts, **more))
 
     def _read(self, value: object, expected: tuple[int, ...]) -> dict:
         """`value` as fields of an Answer. Runs under the watchdog: reading may run their code."""
@@ -215,11 +219,14 @@ class Patient:
         except Exception:  # whatever the object has become
             return None
 
-    def gradients(self, truth: Truth, manner: str) -> watchdog.Outcome:
+    def gradients(self, truth: Truth, manner: str, *, of_mask: bool = False) -> watchdog.Outcome:
         """((dq, dk, dv), dtype of the output): (B, H, T, D) arrays, None for one that is missing;
-        None in place of the pair if nothing flows back at all. For torch."""
+        None in place of the pair if nothing flows back at all. For torch. of_mask : a fourth, that
+        of the float mask."""
         qkv, others = self.arguments(truth.case)
         inputs = [x.requires_grad_() for x in qkv.values()]
+        if of_mask:
+            inputs.append(others[self.manner.mask].requires_grad_())
         layout = self.conventions.layout
         expected = arrange(truth.output, layout).shape
         above = arrange(truth.grad_output, layout)
@@ -230,8 +237,10 @@ class Patient:
             if found is None:
                 return None
             arrays = [None if g is None else hands.numbers_of(g)[0] for g in found]
-            gradients = tuple(None if g is None else restore(g, layout) for g in arrays)
-            return gradients, name_of(output.dtype)
+            gradients = [None if g is None else restore(g, layout) for g in arrays[:3]]
+            for g in arrays[3:]:  # as the mask is, whose layout leaves out axes of length 1
+                gradients.append(None if g is None else g.reshape(truth.case.bias.shape))
+            return tuple(gradients), name_of(output.dtype)
 
         return self._run(call)
 

@@ -79,17 +79,31 @@ def backward(case: Case, grad_output, rounding=lambda x: x, soft=softmax):
     Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2.
     """
     r = rounding
-    H, H_kv = case.q.shape[1], case.k.shape[1]
+    H_kv = case.k.shape[1]
+    q, k, weights, d_scores = _scores_backward(case, grad_output, r, soft)
+    dq = r(case.scale * (d_scores @ k))
+    dk = case.scale * (d_scores.mT @ q)
+    dv = weights.mT @ r(grad_output)
+    return dq, r(per_group(dk, H_kv)), r(per_group(dv, H_kv))
+
+
+def mask_gradient(case: Case, grad_output, rounding=lambda x: x, soft=softmax):
+    """The gradient at a float mask: that of the scores, summed where the mask was broadcast."""
+    d_scores = _scores_backward(case, grad_output, rounding, soft)[-1]
+    shape = (1,) * (4 - case.bias.ndim) + case.bias.shape
+    axes = tuple(axis for axis in range(4) if shape[axis] != d_scores.shape[axis])
+    return rounding(d_scores.sum(axis=axes, keepdims=True).reshape(case.bias.shape))
+
+
+def _scores_backward(case, grad_output, r, soft):
+    """What the backward pass is made of: q, k, weights, dS."""
+    H = case.q.shape[1]
     q, d_out = r(case.q), r(grad_output)
     k, v = (repeated(r(x), H) for x in (case.k, case.v))
     weights = r(soft(masked(r(q @ k.mT * case.scale), case.allowed, case.bias)))
     d_weights = r(d_out @ v.mT)
     row = (weights * d_weights).sum(axis=-1, keepdims=True)
-    d_scores = r(weights * (d_weights - row))
-    dq = r(case.scale * (d_scores @ k))
-    dk = case.scale * (d_scores.mT @ q)
-    dv = weights.mT @ d_out
-    return dq, r(per_group(dk, H_kv)), r(per_group(dv, H_kv))
+    return q, k, weights, r(weights * (d_weights - row))
 
 
 def per_group(x, H_kv):
@@ -101,8 +115,8 @@ def per_group(x, H_kv):
 class Truth:
     """The right answer to a case, and how far from it a right function may be."""
 
-    def __init__(self, case: Case, grad_output: np.ndarray | None = None):
-        self.case, self.grad_output = case, grad_output
+    def __init__(self, case: Case, grad_output: np.ndarray | None = None, *, of_mask: bool = False):
+        self.case, self.grad_output, self._of_mask = case, grad_output, of_mask
         self._bounds: dict[str, float] = {}
         self._gradient_bounds: dict[str, tuple[float, ...]] = {}
 
@@ -113,8 +127,14 @@ class Truth:
 
     @cached_property
     def gradients(self) -> tuple[np.ndarray, ...]:
+        """(dq, dk, dv), and the gradient at the float mask where that is asked for."""
         with np.errstate(all="ignore"):
-            return backward(self.case, self.grad_output)
+            return self._backward()
+
+    def _backward(self, *how) -> tuple[np.ndarray, ...]:
+        found = backward(self.case, self.grad_output, *how)
+        more = (mask_gradient(self.case, self.grad_output, *how),) if self._of_mask else ()
+        return (*found, *more)
 
     @cached_property
     def judged(self) -> np.ndarray:
@@ -131,8 +151,12 @@ class Truth:
                     np.abs(out - self.output)[self.judged] for out in _plain(self.case, precision)
                 ]
             error = max(float(np.nan_to_num(way).max(initial=0)) for way in ways)
-            self._bounds[precision] = _WORSE * error + self._floor(precision, self.output)
+            self._bounds[precision] = _WORSE * error + self.floor(precision)
         return self._bounds[precision]
+
+    def floor(self, precision: str) -> float:
+        """A part of `bound` that takes no attention in `precision` to know."""
+        return self._floor(precision, self.output)
 
     def _floor(self, precision: str, exact: np.ndarray, size: float = 1.0) -> float:
         """What rounding alone may do where plain attention happens to be exact."""
@@ -149,7 +173,7 @@ class Truth:
         return float(np.abs(self.case.q @ k.mT).max(initial=0) * abs(self.case.scale))
 
     def gradient_bounds(self, precision: str) -> tuple[float, ...]:
-        """The same for dq, dk and dv."""
+        """The same for the gradients."""
         if precision not in self._gradient_bounds:
             work = np.float64 if precision == "float64" else np.float32
 
@@ -157,12 +181,10 @@ class Truth:
                 return rounded(x.astype(work), precision)
 
             above, scale = np.abs(self.grad_output).max(), abs(self.case.scale)
-            sizes = [scale * np.abs(x).max() * above for x in (self.case.k, self.case.q)] + [above]
+            sizes = [scale * np.abs(x).max() * above for x in (self.case.k, self.case.q)]
+            sizes += [above, above * np.abs(self.case.v).max()]
             with np.errstate(all="ignore"):
-                ways = [
-                    backward(self.case, self.grad_output, rounding, soft)
-                    for soft in (softmax, through_log_sum)
-                ]
+                ways = [self._backward(rounding, soft) for soft in (softmax, through_log_sum)]
             self._gradient_bounds[precision] = tuple(
                 _WORSE_GRADIENT * _most(ways, exact, place) + self._floor(precision, exact, size)
                 for place, (exact, size) in enumerate(zip(self.gradients, sizes))
@@ -171,7 +193,7 @@ class Truth:
 
 
 def _most(ways, exact: np.ndarray, place: int) -> float:
-    """The largest error of dq, dk or dv over ways to compute them."""
+    """The largest error of one gradient over ways to compute it."""
     return max(float(np.abs(way[place] - exact).max(initial=0)) for way in ways)
 
 

@@ -19,10 +19,11 @@ LOOKED_AT = {
     "causal": "causality on request",
     "mask": "boolean masks",
     "bias": "float masks",
-    "fill": "masks among large scores",
+    "fill": "masks and causality among large scores",
     "empty": "rows that see no key",
     "scale": "a given scale",
     "gqa": "grouped heads",
+    "pair": "two arguments at once",
     "gradients": "gradients",
 }
 

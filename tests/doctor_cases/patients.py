@@ -15,7 +15,7 @@ torch.set_num_threads(1)  # small matrices are faster so, and test workers leave
 class Patient:
     """fn : a function, or a class whose objects are called, a new one for each examination. name :
     what the doctor must say, None where it only has to reject. said : conventions. every_seed : a
-    sound function that is examined with many seeds."""
+    sound function that is quickly examined, and so with many seeds."""
 
     fn: object
     name: str | None = None
@@ -44,7 +44,8 @@ def ward():
 
 def diagnose(patient, seed=0):
     fn = patient.fn() if isinstance(patient.fn, type) else patient.fn
-    return examine(fn, _seed=seed, **patient.said)
+    said = {"seconds": 15, **patient.said}  # other work on the machine must not tell
+    return examine(fn, _seed=seed, **said)
 
 
 def soft(s, axis=-1):

@@ -215,6 +215,30 @@ def _(q, k, v, scale=None):
 
 
 @wrong()
+def _(q, k, v):  # the third sequence gets the keys of the first
+    b = np.arange(q.shape[0]) % 2
+    return attention(q, k[b], v[b])
+
+
+@wrong()
+def _(q, k, v):  # the ninth head gets the keys of the first
+    h = np.arange(q.shape[1]) % 8
+    return attention(q, k[:, h], v[:, h])
+
+
+@wrong()
+def _(q, k, v):  # zeros are taken for padding
+    s = scores(q, k)
+    padding = (k == 0).all(-1)[..., None, :]
+    return soft(np.where(padding, -np.inf, s)) @ v
+
+
+@wrong()
+def _(q, k, v, scale=None):
+    return soft(scores(q, k) if scale is None else q @ k.mT * round(scale, 2)) @ v
+
+
+@wrong()
 def _(q, k, v, enable_gqa=False):
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, 1), np.tile(v, (1, group, 1, 1))

@@ -15,7 +15,7 @@ SOUND, sound = ward()
 
 # --- The ones that others rely on ---
 
-sound(every_seed=True)(F.scaled_dot_product_attention)
+sound()(F.scaled_dot_product_attention)
 sound(dtype="float64")(F.scaled_dot_product_attention)
 sound(dtype="bfloat16")(F.scaled_dot_product_attention)
 sound(dtype="float16")(F.scaled_dot_product_attention)
@@ -304,9 +304,10 @@ def _(q, k, v):  # largest |score| known beforehand from the lengths
 def _(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):  # tiles
     if enable_gqa:
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
-    mask = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if is_causal else attn_mask
+    causal = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if is_causal else None
     shape = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
-    mask = np.broadcast_to(additive(mask), (*shape, q.shape[-2], k.shape[-2]))
+    mask = additive(attn_mask) + additive(causal)
+    mask = np.broadcast_to(mask, (*shape, q.shape[-2], k.shape[-2]))
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     out = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
     for i in range(0, q.shape[-2], 32):
@@ -390,6 +391,59 @@ def _(q, k, v, is_causal=False):
     if is_causal:
         s = s + torch.full(s.shape[-2:], -torch.inf).triu(1)
     return torch.einsum("bhij,bhjd->bhid", s.softmax(-1), v)
+
+
+# --- Arguments together, and what may be refused ---
+
+
+@sound()
+def _(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
+    if enable_gqa:
+        k, v = (x.repeat_interleave(q.size(1) // x.size(1), dim=1) for x in (k, v))
+    s = q @ k.mT * (q.size(-1) ** -0.5 if scale is None else scale)
+    seen = torch.ones(s.shape[-2:], dtype=torch.bool)
+    if is_causal:
+        seen = seen.tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        seen = seen & attn_mask
+    elif attn_mask is not None:
+        s = s + attn_mask
+    s = s.masked_fill(~seen, -torch.inf)
+    empty = (s == -torch.inf).all(-1, keepdim=True)
+    weights = torch.softmax(s.masked_fill(empty, 0), dim=-1)
+    return weights.masked_fill(empty, 0) @ v
+
+
+@sound()  # groups of heads in an axis of their own, causality and masks apart from each other
+def _(q, k, v, attn_mask=None, causal=False, sm_scale=None, enable_gqa=False):
+    if enable_gqa and causal:
+        raise ValueError("grouped heads are not causal here")
+    if causal and attn_mask is not None:
+        raise ValueError("causal or a mask")
+    B, H, T, d = q.shape
+    q = q.reshape(B, k.shape[1], H // k.shape[1], T, d)
+    s = np.einsum("bgnid,bgjd->bgnij", q, k) * (d**-0.5 if sm_scale is None else sm_scale)
+    s = s.reshape(B, H, T, -1) + additive(attn_mask)
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
+    weights = safe(s).reshape(B, k.shape[1], H // k.shape[1], T, -1)
+    return np.einsum("bgnij,bgje->bgnie", weights, v).reshape(B, H, T, -1)
+
+
+@sound()  # a float mask that must not require a gradient
+def _(q, k, v, attn_mask=None):
+    if attn_mask is not None and attn_mask.requires_grad:
+        raise NotImplementedError("the bias is not trained")
+    return F.scaled_dot_product_attention(q, k, v, attn_mask)
+
+
+@sound(causal_alignment="lower_right")  # a single query sees all, as it should here
+def _(q, k, v, is_causal=False):
+    s = q @ k.mT / math.sqrt(q.size(-1))
+    if is_causal and q.size(-2) > 1:
+        s = s.masked_fill(~torch.ones(s.shape[-2:]).tril(k.size(-2) - q.size(-2)).bool(), -1e30)
+        s = s.masked_fill((s == -1e30).all(-1, keepdim=True), -torch.inf)
+    return torch.nan_to_num(torch.softmax(s, dim=-1)) @ v
 
 
 class Attention(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""The arguments scale= and enable_gqa=."""
+"""The arguments scale= and enable_gqa=, and two arguments at once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ GQA = (
         "All heads of queries use the first head of keys.",
         "It agrees with keys and values of head 0; with one head of keys nothing shows.",
         "Head h of the queries uses head h // group of keys and values.",
-        github("fla-org/flash-linear-attention", 384, "pull"),
+        github("PSAL-POSTECH/ONNXim", 34, "pull"),
         (lambda c: attend(c, k=c.k[:, :1], v=c.v[:, :1]),),
     ),
     Disease(
@@ -90,6 +90,46 @@ GQA = (
         "It raises, or returns another shape, on all such inputs.",
         "Repeat each head of keys and values for its group: repeat_interleave(H // H_kv) along the "
         "axis of heads.",
-        github("ByteDance-Seed/VeOmni", 162, "pull"),
+        github("ModelTC/LightX2V", 1472, "pull"),
+    ),
+)
+
+
+def _visible_to_either(case):
+    """Causality or the mask, where both should hold."""
+    return attend(case, allowed=case.causal | case.mask)
+
+
+# Argument, by the group of cases about it -> what comes of a case without it.
+DROPPED = {
+    "causal": (lambda c: attend(c, allowed=_mask(c)),),
+    "mask": (lambda c: attend(c, allowed=c.causal),),
+    "bias": (lambda c: attend(c, bias=None),),
+    "scale": (lambda c: attend(c, scale=_default(c) if c.asks_scale else c.scale),),
+}
+
+
+def _mask(case):
+    return case.mask if case.mask is not None and case.mask.dtype == bool else None
+
+
+PAIRS = (
+    Disease(
+        "argument-dropped",
+        "An argument has no effect where another is given as well.",
+        "Each alone is right; with both, it agrees with attention that never got one of them.",
+        "Look for an `if`, or an early return, that forgets the other argument. What cannot be "
+        "combined should be refused, as torch refuses a mask together with is_causal.",
+        github("huggingface/candle", 3609, "pull"),
+        tuple(reference for references in DROPPED.values() for reference in references),
+    ),
+    Disease(
+        "wrong-together",
+        "Two arguments that are right alone give a wrong result together.",
+        "Neither of the two is dropped.",
+        "Both hold at once: who may be seen is what causality and the mask both allow, and a scale "
+        "concerns the scores, never what is added to them.",
+        github("lucidrains/local-attention", 5),
+        (_visible_to_either,),
     ),
 )

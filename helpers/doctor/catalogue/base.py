@@ -17,7 +17,8 @@ class Disease:
     id : for programs. sentence : what is wrong, true of every function that gets the name. tells :
     what tells it from its neighbours. fix : what to do. link : where it was met in the wild, or
     what is violated. references : functions of a case that make the mistake, and nothing else.
-    They return (B, H, T_q, d_v), for gradients (dq, dk, dv), and may raise where the mistake does.
+    They return (B, H, T_q, d_v), for gradients (dq, dk, dv) or (dq, dk, dv, d mask), and may raise
+    where the mistake does.
     """
 
     id: str

@@ -100,7 +100,7 @@ BLOCKS = (
         "Keys after the last whole block are never read.",
         "It agrees with attention over the first ⌊T_k / block⌋ · block keys.",
         "Round the number of blocks up (cdiv), and mask what lies beyond T_k in the last one.",
-        github("jax-ml/jax", 27224),
+        github("flashinfer-ai/flashinfer", 3655, "pull"),
         _per_size(_whole_blocks_of_keys, (*USUAL, 2, 4, 8)),
     ),
     Disease(
@@ -109,7 +109,7 @@ BLOCKS = (
         "a weight of 0.",
         "It agrees with attention over T_k keys and keys of zeros up to a whole block.",
         "Set the scores of padded keys to -inf before the softmax.",
-        github("NVIDIA/TensorRT-LLM", 18111, "pull"),
+        github("flashinfer-ai/flashinfer", 5090, "pull"),
         _per_size(_padded_keys, (*USUAL, 2, 4, 8)),
     ),
     Disease(
@@ -117,7 +117,7 @@ BLOCKS = (
         "Queries after the last whole block get no result.",
         "Exactly the rows from ⌊T_q / block⌋ · block on are wrong, whatever stands in them.",
         "Round the number of blocks up (cdiv), and mask the store in the last one.",
-        github("66RING/tiny-flash-attention", 12),
+        github("OpenNLPLab/lightning-attention", 28, "pull"),
     ),
     Disease(
         "wrong-unless-whole-blocks",
@@ -125,7 +125,7 @@ BLOCKS = (
         "It is right on lengths of 128 and wrong, or fails, wherever a length is no multiple of "
         "the block.",
         "Mask loads, scores and stores in the last block of queries and of keys.",
-        github("Dao-AILab/flash-attention", 221),
+        github("jax-ml/jax", 27224),
     ),
     Disease(
         "wrong-below-one-block",
@@ -186,7 +186,7 @@ BLOCKS = (
         "Blocks of keys are attended to apart, and their results averaged.",
         "It agrees with the mean of the blocks' results, weighted equally or by numbers of keys.",
         "Weigh each block's result by its share of the total, exp(lse_block − lse).",
-        github("vllm-project/vllm", 33427, "pull"),
+        github("vllm-project/vllm", 28840, "pull"),
         (
             *_per_size(lambda size: _merged(size, lambda keys, first, last: 1), _SIZES[1:]),
             *_per_size(lambda size: _merged(size, lambda keys, first, last: keys), _SIZES[1:]),
@@ -198,7 +198,7 @@ BLOCKS = (
         "It agrees with attention over one block of keys.",
         "Let each block add to what the earlier ones left: initialise before the loop, store after "
         "it.",
-        github("tile-ai/tilelang", 2010, "pull"),
+        github("tile-ai/tilelang", 2627),
         (
             *_per_size(lambda size: _merged(size, lambda keys, first, last: 1.0 * first)),
             *_per_size(lambda size: _merged(size, lambda keys, first, last: 1.0 * last)),

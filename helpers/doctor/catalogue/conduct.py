@@ -26,7 +26,7 @@ CONDUCT = (
         "Two calls in a row differ by more than rounding explains.",
         "Look for random numbers, uninitialised memory (empty in place of zeros), or a race "
         "between threads.",
-        github("XunhaoLai/native-sparse-attention-triton", 27),
+        github("ROCm/triton", 953),
     ),
     Disease(
         "depends-on-earlier-calls",
@@ -34,14 +34,14 @@ CONDUCT = (
         "A call in a row repeats itself, but the same or other inputs later give what an earlier "
         "call left behind.",
         "Look for a cache by shape, keys that are appended, or a global that is changed.",
-        github("nicedreamzapp/claude-code-local", 47, "pull"),
+        github("NVIDIA/TransformerEngine", 2448),
     ),
     Disease(
         "reuses-its-output",
         "Every call writes into the same memory, so a later call overwrites an earlier result.",
         "A result is right at first and holds other numbers after the next call.",
         "Make a new array for each result.",
-        github("flashinfer-ai/flashinfer", 3118, "pull"),
+        github("mlc-ai/relax", 89, "pull"),
     ),
     Disease(
         "needs-contiguous",
@@ -55,7 +55,7 @@ CONDUCT = (
         "Right only where there are as many queries as keys.",
         "Exactly the inputs with T_q ≠ T_k go wrong.",
         "Take T_q from the queries and T_k from the keys: scores are (T_q, T_k).",
-        github("triton-lang/triton", 2025),
+        github("thu-ml/SageAttention", 26),
     ),
     Disease(
         "needs-equal-widths",
@@ -70,7 +70,7 @@ CONDUCT = (
         "Right only for one head of one sequence.",
         "Exactly the inputs with several heads or sequences go wrong.",
         "Let everything but the last two axes pass through: index and reduce by axis=-1 and -2.",
-        github("NVIDIA/TransformerEngine", 3216),
+        github("BobMcDear/attorch", 14),
     ),
     Disease(
         "needs-two-axes",

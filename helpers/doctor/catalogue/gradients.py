@@ -1,6 +1,7 @@
 """The output is right, its gradient is not.
 
-References take a case and the gradient at the output, and return (dq, dk, dv).
+References take a case and the gradient at the output, and return (dq, dk, dv), or (dq, dk, dv,
+d mask), None for that of a case without a float mask.
 """
 
 from __future__ import annotations
@@ -8,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from helpers.doctor.catalogue.base import FLASH_ATTENTION, Disease, github
-from helpers.doctor.reference import backward, masked, per_group, repeated, softmax
+from helpers.doctor.reference import (
+    backward,
+    mask_gradient,
+    masked,
+    per_group,
+    repeated,
+    softmax,
+)
 
 
 def _steps(case, d_out, *, allowed="own", row=True):
@@ -60,10 +68,14 @@ def _detached_weights(case, d_out):
 
 
 def _without(place):
+    """A zero in place of one gradient; 3 is that of the mask."""
+
     def wrong(case, d_out):
-        return tuple(
-            np.zeros_like(g) if i == place else g for i, g in enumerate(backward(case, d_out))
-        )
+        found = [*backward(case, d_out)]
+        if place == 3:
+            found.append(None if case.bias is None else mask_gradient(case, d_out))
+        found[place] = None if found[place] is None else np.zeros_like(found[place])
+        return tuple(found)
 
     return wrong
 
@@ -103,8 +115,17 @@ GRADIENTS = (
         "Theirs are zero or missing, the others are right.",
         "Look for detach() on the way of those inputs, and at the order in which backward returns "
         "its gradients.",
-        github("bboylyg/NAD", 8),
+        github("huggingface/candle", 3724, "pull"),
         (_without(0), _without(1), _without(2), _detached_weights),
+    ),
+    Disease(
+        "gradient-of-mask-missing",
+        "A float mask gets no gradient, so a bias that is added to the scores is never trained.",
+        "dq, dk and dv are right; the gradient at the mask is zero or missing.",
+        "The scores' gradient dS is the mask's too, summed over the axes along which it was "
+        "broadcast. If masks are never trained, refuse one that requires a gradient.",
+        github("Dao-AILab/flash-attention", 1977),
+        (_without(3),),
     ),
     Disease(
         "gradient-without-scale",
@@ -127,7 +148,7 @@ GRADIENTS = (
         "The gradient of the softmax lacks its second term, the row sum of A ∘ dA.",
         "It agrees with dS = A ∘ dA; dv is right.",
         "dS = A ∘ (dA − rowsum(A ∘ dA)); the row sum also equals rowsum(O ∘ dO).",
-        github("HKUSTDial/flash-sparse-attention", 109, "pull"),
+        github("deeplearning4j/libnd4j", 440),
         (_no_row_sum,),
     ),
     Disease(
@@ -144,7 +165,7 @@ GRADIENTS = (
         "The backward pass computes the weights again, without the mask.",
         "Gradients without a mask are right; with one they agree with unmasked attention.",
         "Mask the scores in the backward pass as in the forward pass.",
-        github("triton-lang/triton", 5660),
+        github("triton-lang/triton", 7216),
         (_unmasked,),
     ),
     Disease(
@@ -170,7 +191,7 @@ GRADIENTS = (
         "Gradients are right for ordinary scores.",
         "Subtract each row's maximum before exp, not in a branch that `where` discards: its "
         "gradient is computed nonetheless.",
-        github("pytorch/pytorch", 119320),
+        github("pytorch/pytorch", 125674),
     ),
     Disease(
         "gradient-assumes-contiguous",
@@ -193,6 +214,6 @@ GRADIENTS = (
         "for.",
         "It agrees with no known mistake.",
         "Compare with helpers.attention.attention_backward, one step at a time.",
-        github("NVIDIA/TransformerEngine", 3216),
+        github("NVIDIA/TransformerEngine", 3333),
     ),
 )

@@ -85,7 +85,7 @@ HEADS = (
         "It agrees with attention over the other axis, and fails where queries and keys differ in "
         "number.",
         'Check the order of axes. If the function takes (B, T, H, D), say so: layout="BTHD".',
-        github("om-ai-lab/OmDet", 19),
+        github("Dao-AILab/flash-attention", 1391),
         (_over_heads,),
     ),
     Disease(
@@ -110,7 +110,7 @@ HEADS = (
         "All heads use the keys and values of the first.",
         "It agrees with keys and values of head 0 everywhere; with one head nothing shows.",
         "Index keys and values by the head too.",
-        github("fla-org/flash-linear-attention", 384, "pull"),
+        github("BobMcDear/attorch", 14),
         (
             lambda c: attend(c, k=c.k[:, :1], v=c.v[:, :1]),
             lambda c: attend(c, k=c.k[:, :1]),
@@ -123,7 +123,7 @@ HEADS = (
         "It agrees with keys and values of sequence 0 everywhere; with a batch of one nothing "
         "shows.",
         "Index keys and values by the sequence too.",
-        github("NVIDIA/TransformerEngine", 3216),
+        github("BobMcDear/attorch", 14),
         (
             lambda c: attend(c, k=c.k[:1], v=c.v[:1]),
             lambda c: attend(c, k=c.k[:1]),
@@ -135,13 +135,13 @@ HEADS = (
         "The numbers are right, but the result has another order or number of axes.",
         "Exchanging or splitting axes of the result makes it right.",
         "Return the result with the axes of the queries, (…, T_q, d_v).",
-        github("meta-pytorch/opacus", 825, "pull"),
+        github("pytorch/torchtitan", 2223),
     ),
     Disease(
         "axes-squeezed",
         "Axes of length 1 are lost: the result has fewer axes than the queries.",
         "It is right but for the axes of length 1, which a batch of one or a single query has.",
         "Remove only the axis that you added: squeeze(axis=…), or indexing.",
-        github("triton-lang/kernels", 6),
+        github("NVIDIA/tacotron2", 303, "pull"),
     ),
 )

@@ -182,7 +182,7 @@ INPUTS = (
         "The function hides the future, although nobody asked for it.",
         "It agrees with causal attention.",
         "Mask only on request. If it is meant to be causal always, say so: causal=True.",
-        github("pytorch/pytorch", 103082),
+        github("LounesMD/LLaDA_Arithmetic", 3),
         (_no_future, _no_future_of_cache),
     ),
 )

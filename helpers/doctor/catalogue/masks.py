@@ -113,6 +113,40 @@ def _masked_bias(case, factor):
     return softmax(masked((scores + case.bias) * factor, case.allowed, None)) @ _values(case)
 
 
+def _unless_one_query(**changed):
+    """Right, but with a single query."""
+
+    def wrong(case):
+        return attend(case, **{n: of(case) for n, of in changed.items()} if case.T_q == 1 else {})
+
+    return wrong
+
+
+def _filled(case, hidden, value, add):
+    """A fixed number in place of (or added to) the scores of hidden keys."""
+    scores = _scaled(case)
+    scores = scores + np.where(hidden, value, 0) if add else np.where(hidden, value, scores)
+    causal = None if case.mask is None else case.causal
+    return softmax(masked(scores, causal, None)) @ _values(case)
+
+
+def _masked_keys(case):
+    return ~(case.causal if case.mask is None else case.mask)
+
+
+def _hidden_keys(case):
+    return ~case.allowed
+
+
+_ONE_QUERY_MASK = Disease(
+    "mask-ignored-for-one-query",
+    "The mask has no effect where there is one query.",
+    "With more queries it is right; with one, as when a token is decoded, all keys are seen.",
+    "Apply the mask whatever the number of queries: padding and a bias concern a single query too.",
+    github("OpenNMT/OpenNMT-py", 2532, "pull"),
+    (_unless_one_query(allowed=lambda c: c.causal, bias=lambda c: None),),
+)
+
 CAUSAL = (
     Disease(
         "causal-ignored",
@@ -121,6 +155,16 @@ CAUSAL = (
         "Set the scores of later keys to -inf before the softmax.",
         github("alex-matton/causal-transformer-decoder", 1),
         (lambda c: attend(c, allowed=None),),
+    ),
+    Disease(
+        "causal-ignored-for-one-query",
+        "A single query sees all keys although causality was asked for.",
+        "With more queries it is right; with one it agrees with attention without a mask.",
+        "Counted from the start (upper left, as torch does), a single query sees the first key "
+        "alone. If it is meant to see all, as when it is decoded against a cache, count from the "
+        'end for any number of queries, and say so: causal_alignment="lower_right".',
+        github("pytorch/executorch", 22426),
+        (_unless_one_query(allowed=lambda c: None),),
     ),
     Disease(
         "causal-leaks-one",
@@ -135,7 +179,7 @@ CAUSAL = (
         "No query sees its own key, and the first sees none: the causal mask is off by one.",
         "It agrees with a mask whose diagonal lies one to the left.",
         "Query i may see key j if j ≤ i, itself included: keep with tril(diagonal=0).",
-        github("rasbt/LLMs-from-scratch", 1061),
+        github("pbloem/former", 10),
         _causal(_tri(-1)),
     ),
     Disease(
@@ -243,6 +287,7 @@ MASK = (
         "Let the mask broadcast: add missing axes in front, and index an axis of length 1 by 0.",
         github("meta-pytorch/opacus", 774),
     ),
+    _ONE_QUERY_MASK,
 )
 
 
@@ -252,7 +297,7 @@ BIAS = (
         "A float mask has no effect.",
         "It agrees with attention without a mask; boolean masks are read rightly.",
         "Add a float mask to the scaled scores.",
-        github("pytorch/pytorch", 117939),
+        github("pytorch/pytorch", 92554),
         (lambda c: attend(c, bias=None),),
     ),
     Disease(
@@ -277,7 +322,7 @@ BIAS = (
         "A float mask is read as True and False instead of added.",
         "It agrees with a boolean mask made of the numbers: zero or not, or -inf or not.",
         "Look at the mask's dtype: boolean masks select, float masks are added.",
-        github("pytorch/pytorch", 21518),
+        github("pytorch/pytorch", 107084),
         (
             _selected_by_bias(lambda bias: bias != 0),
             _selected_by_bias(lambda bias: bias == 0),
@@ -301,6 +346,7 @@ BIAS = (
         github("huggingface/pytorch-image-models", 2236, "pull"),
         (_bias_after_softmax,),
     ),
+    _ONE_QUERY_MASK,
 )
 
 
@@ -318,13 +364,17 @@ def _on_empty_rows(values_of):
 FILL = (
     Disease(
         "fill-value-too-small",
-        "Masked scores get a fixed negative number that is not negative enough: where all visible "
-        "scores lie below it, the masked keys take the weight.",
-        "With visible scores of −12000 it agrees with attention to the masked keys; with ordinary "
-        "scores nothing shows.",
+        "Hidden scores get a fixed negative number that is not negative enough: where all visible "
+        "scores lie below it, the hidden keys take the weight.",
+        "With visible scores of −12000 it agrees with attention to keys that a mask, or causality, "
+        "hides; with ordinary scores nothing shows.",
         "Fill with -inf, or with the smallest number of the dtype: torch.finfo(dtype).min.",
         github("huggingface/transformers", 17306, "pull"),
-        (_visible_and_masked_exchanged, lambda c: attend(c, allowed=c.causal)),
+        tuple(
+            lambda c, hidden=hidden, add=add: _filled(c, hidden(c), -1e4, add)
+            for hidden in (_masked_keys, _hidden_keys)
+            for add in (False, True)
+        ),
     ),
 )
 
@@ -344,7 +394,7 @@ EMPTY = (
         "All other rows are right; in these, all scores are equally negative, so all keys share.",
         "Multiply such a row by 0 (or use -inf and catch the empty sum). If such rows never occur, "
         'say so: empty_rows="any".',
-        github("jadore801120/attention-is-all-you-need-pytorch", 5),
+        github("NVIDIA/TensorRT-LLM", 17477),
         (
             _on_empty_rows(lambda c: _values(c).mean(axis=-2, keepdims=True)),
             _on_empty_rows(lambda c: attend(c, allowed=None, bias=None)),

@@ -82,7 +82,7 @@ LARGE = (
         "Ordinary scores give the right result, large ones a wrong one.",
         "It is finite, and agrees with no known way to avoid an overflow.",
         "Subtract each row's maximum before exp, and keep scores in float32 or better.",
-        github("Dao-AILab/flash-attention", 543),
+        github("deepseek-ai/FlashMLA", 68, "pull"),
     ),
 )
 
@@ -93,7 +93,7 @@ PRECISION = (
         "All errors are small and of the size that rounding to float16 or bfloat16 makes.",
         "Compute in the dtype of the inputs, or better. If the function is meant for half "
         'precision, say so: dtype="bfloat16".',
-        github("meta-pytorch/torchrec", 3730, "pull"),
+        github("pytorch/pytorch", 161022),
     ),
     Disease(
         "low-precision-accumulation",
@@ -108,7 +108,7 @@ PRECISION = (
         "Errors are small everywhere; neither half precision nor a factor for each row explains "
         "them.",
         "Look for a rounded constant, an approximated exponential, or an epsilon.",
-        github("Dao-AILab/flash-attention", 543),
+        github("Dao-AILab/flash-attention", 2067, "pull"),
     ),
     Disease(
         "not-finite-in-half-precision",

@@ -46,7 +46,7 @@ SCALE = (
         "It agrees with the factor 1/d_k, which is also what 1/√d_k gives when applied twice.",
         "Take the root: d_k ** -0.5. If the model uses muP, which divides by d_k, say so: "
         'scale="1/d_k".',
-        github("charliezchen/scaling-matrix-preconditioning", 2),
+        github("thegregyang/NTK4A", 3),
         (_by(lambda c: 1 / _d_k(c)),),
     ),
     Disease(

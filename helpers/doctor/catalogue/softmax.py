@@ -90,7 +90,7 @@ SOFTMAX = (
         "The exponential has base 2 instead of e.",
         "It agrees with 2 to the power of the scores, as if the scale were smaller by ln 2 = 0.69.",
         "Fold log₂e = 1.4427 into the scale where exp2 replaces exp.",
-        github("lightseekorg/tokenspeed", 571, "pull"),
+        github("meta-pytorch/segment-anything-fast", 71, "pull"),
         (_with(lambda s: softmax(s * np.log(2))),),
     ),
     Disease(
@@ -115,7 +115,7 @@ SOFTMAX = (
         "It agrees with exp(S) / (1 + Σ exp(S)); where weights are small, little remains.",
         "Drop the 1, which an accumulator that starts at 1 adds too. If the model has an attention "
         "sink on purpose, this is not plain attention.",
-        github("karpathy/llama2.c", 59),
+        github("tracel-ai/burn", 691),
         (_with(_plus_one), _with(_plus_one_after_maximum)),
     ),
     Disease(
@@ -183,6 +183,6 @@ SOFTMAX = (
         "explains.",
         "Look at what divides each row: it must be the sum of that row's exponentials, no more "
         "(no epsilon) and no less.",
-        github("flashinfer-ai/flashinfer", 27, "pull"),
+        github("huggingface/candle", 3727),
     ),
 )
