@@ -563,7 +563,7 @@ def bench(arguments):
 
 def sweep(arguments):
     """record the training runs that lesson 4 speaks about: two core-hours, can be interrupted"""
-    return run([set_up(), "-m", "helpers.training.sweep", *arguments])
+    return run([set_up(), "-m", "helpers.training", *arguments])
 
 
 def clean(arguments):

@@ -358,7 +358,9 @@ def is_slow(q, k, v):
     "fn",
     [hangs_on_long_inputs, exits_on_long_inputs, asks_on_long_inputs, returns_a_trap, is_slow],
 )
-def test_whatever_happens_a_verdict_comes_in_time(fn, capfd):
+def test_whatever_happens_a_verdict_comes_in_time(fn, monkeypatch, capfd):
+    monkeypatch.setattr(exercises, "_SECONDS", 5.0)  # as readers have it
+    monkeypatch.setattr(exercises, "_SECONDS_DOCTOR", 3.0)
     start = time.monotonic()
     verdict = check("1.3", fn)
     assert time.monotonic() - start < 6.5

@@ -138,6 +138,47 @@ def test_what_helps_and_what_does_not(record):
     assert (by_d < failed - 0.2).all()
 
 
+def lost(record, d_head, init, rate):
+    config = sweep.on_map(d_head, init, rate, "none")
+    return record.losses(config) - record.losses(config.but(scale="1/√d"))
+
+
+def test_large_heads_at_the_larger_rate_fail_under_every_init(record):
+    for init in ("unit", "linear", "0.02"):
+        assert len(lost(record, 128, init, 1e-3)) == 3
+        assert (lost(record, 128, init, 1e-3) > 0.27).all()
+    for line in record.of(sweep.on_map(128, "0.02", 1e-3, "none")):
+        assert 0.9 < line["score_std"][0] < 1.1
+        assert line["score_std"][-1] > 100
+
+
+def test_a_smaller_rate_saves_small_weights(record):
+    assert (
+        (lost(record, 128, "0.02", 3e-4) > 0.03) & (lost(record, 128, "0.02", 3e-4) < 0.07)
+    ).all()
+
+
+def test_small_heads_suffer_less(record):
+    for rate in sweep.RATES:
+        rows = record.lost(rate)
+        assert (rows[:, 0] < rows[:, -1]).all()
+    small = lost(record, 16, "unit", 3e-4)
+    assert ((small > 0.05) & (small < 0.085)).all()
+
+
+def test_where_everything_is_small_the_scale_hurts(record):
+    small = lost(record, 16, "0.02", 3e-4)
+    assert len(small) == 3
+    assert ((small < -0.075) & (small > -0.105)).all()
+    config = sweep.on_map(16, "0.02", 3e-4, "none")
+    for line in record.of(config):
+        assert line["score_std"][0] == pytest.approx(0.34, abs=0.02)
+        assert line["score_std"][-1] == pytest.approx(1.8, abs=0.1)
+    for line in record.of(config.but(scale="1/√d")):
+        assert line["score_std"][0] == pytest.approx(0.085, abs=0.005)
+        assert line["score_std"][-1] == pytest.approx(0.9, abs=0.1)
+
+
 # --- And that the notebook prints what the record says ---
 
 

@@ -5,7 +5,7 @@ from helpers.pictures.dots import dots
 from helpers.pictures.figure import Figure
 from helpers.pictures.matrices import Matrix, equation
 from helpers.pictures.panels import Panel, panels
-from helpers.pictures.runs import Run, attention_maps, training_curves
+from helpers.pictures.runs import Run, attention_maps, head_curves, training_curves
 
 __all__ = [
     "Figure",
@@ -17,6 +17,7 @@ __all__ = [
     "attention_maps",
     "dots",
     "equation",
+    "head_curves",
     "histograms",
     "normal_density",
     "panels",

@@ -74,7 +74,7 @@ def plot(
         axes.y_axis(_ticks(*axes.y, y_log), svg.formula(y_label, 12.5)),
         axes.x_axis(_ticks(*axes.x, x_log), svg.formula(x_label, 12.5)),
     ]
-    ends = _spread_out([axes.at(0, to_y(line.ys)[-1])[1] for line in lines])
+    ends = spread_out([axes.at(0, to_y(line.ys)[-1])[1] for line in lines])
     for line, end in zip(lines, ends):
         xs, ys, colour = to_x(line.xs), to_y(line.ys), ROLES[line.role].fill
         if line.errors is not None:
@@ -152,7 +152,7 @@ def _ticks(low: float, high: float, log: bool) -> list[tuple[float, str]]:
     return [(p, svg.number(2.0**p, max(0, -p))) for p in powers]
 
 
-def _spread_out(heights: list[float], apart: float = 17.0) -> list[float]:
+def spread_out(heights: list[float], apart: float = 17.0) -> list[float]:
     """Move labels that would overlap apart, keeping their order."""
     order = np.argsort(heights)
     placed = np.array(heights, dtype=float)

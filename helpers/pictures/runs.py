@@ -12,6 +12,7 @@ import numpy as np
 
 from helpers.pictures import svg
 from helpers.pictures.axes import Axes, ticks
+from helpers.pictures.curves import spread_out
 from helpers.pictures.figure import Figure
 from helpers.pictures.heatmap import cividis
 from helpers.pictures.palette import ERROR, QUIET, TEXT
@@ -19,6 +20,7 @@ from helpers.pictures.palette import ERROR, QUIET, TEXT
 WIDTH = 950.0
 HEALTHY, SICK, OTHER = "#1f2430", ERROR, "#1f7fbf"  # no role's colour stands for a run
 _STYLES = ((HEALTHY, ""), (SICK, "7 4"), (OTHER, "2 4"))  # dashes tell them apart without colour
+_NAMELESS = ((HEALTHY, ""), (QUIET, "7 4"), (OTHER, "2 4"))  # where red would give a hint
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,38 @@ def training_curves(
     """`training_picture` of runs that are over. `words` say what every machine will see."""
     steps = max(int(run.steps[-1]) for run in runs)
     return Figure(training_picture(runs, steps, marks, title), words)
+
+
+def head_curves(logs: Mapping, title: str) -> Figure:
+    """Entropy and score spread of several logs, means over heads, side by side.
+
+    logs : name → an object with steps, entropy and score_std, each (m,).
+    """
+    words = "; ".join(
+        f"{name}: entropy {log.entropy[0]:.2f} to {log.entropy[-1]:.2f}, score std "
+        f"{log.score_std[0]:.2f} to {log.score_std[-1]:.2f}"
+        for name, log in logs.items()
+    )
+    steps = max(int(log.steps[-1]) for log in logs.values())
+    left, right = Axes(64, 92, 350, 200, (0, steps), (0, 1)), Axes(530, 92, 350, 200, (0, steps),
+                                                                  (-4, 8))  # fmt: skip
+    body = [
+        svg.text(28, 34, svg.words(title), size=16, fill=TEXT, weight="bold"),
+        left.y_axis(ticks(0, 1, 5), "normalised entropy, mean of heads"),
+        right.y_axis([(i, svg.number(2.0**i, max(0, -i))) for i in range(-4, 9, 2)],
+                     "score std, mean of heads, log scale"),
+    ]  # fmt: skip
+    body += [axes.x_axis(ticks(0, steps, 4), "steps") for axes in (left, right)]
+    for axes, read in (
+        (left, lambda log: log.entropy),
+        (right, lambda log: np.log2(log.score_std)),
+    ):
+        ends = spread_out([axes.at(0, read(log)[-1])[1] for log in logs.values()])
+        for (name, log), (colour, dash), end in zip(logs.items(), _NAMELESS, ends):
+            body.append(axes.curve(log.steps, read(log), colour, line=2.4, dash=dash))
+            body.append(svg.text(axes.left + axes.width + 10, end + 5, svg.words(name), size=14,
+                                 fill=colour, weight="bold"))  # fmt: skip
+    return Figure(svg.document(WIDTH, 350, title, words, body), f"{title}. {words}.")
 
 
 def _losses(runs, marks) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """The recorded runs of lesson 4: when a missing scale bites, what helps, and the controls.
 
-    python -m helpers.training.sweep          (or: make sweep)
+    python -m helpers.training          (or: make sweep)
 
 It runs what the record lacks, two runs at a time, and adds a line for each as it ends: stop it
 whenever you like, the next call goes on. About two core-hours from nothing.
@@ -13,7 +13,6 @@ import datetime
 import json
 import os
 import platform
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,7 +167,3 @@ def told(config: TrainConfig) -> str:
     usual = TrainConfig().as_dict()
     changes = {name: value for name, value in config.as_dict().items() if value != usual[name]}
     return ", ".join(f"{name} {value}" for name, value in changes.items()) or "the story's model"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
