@@ -35,7 +35,7 @@ def test_stubs_bear_the_names_of_their_solutions(lesson):
         solution = EXERCISES[exercise_id].solution
         assert name == solution.__name__
         stub = re.search(rf"def {name}\(([^)]*)\)", code)[1]
-        parameters = [p.split("=")[0].strip() for p in stub.split(",")]
+        parameters = [p.split("=")[0].strip() for p in stub.split(",") if p.strip()]
         assert tuple(parameters) == EXERCISES[exercise_id].names
         assert f'hint("{exercise_id}")' in code
         assert f'solution("{exercise_id}")' in code

@@ -57,7 +57,7 @@ def log(corpus):
         ({"context": 1}, "context is 1, below the limit 2"),
         ({"scale": "sqrt"}, "scale is 'sqrt'; choose one of: '1/√d', 'none', '1/d', 'learned'"),
         ({"init": "xavier"}, "init is 'xavier'; choose one of"),
-        ({"attention": "flash"}, "attention is 'flash'; choose one of: 'torch', 'team'"),
+        ({"attention": "flash"}, "attention is 'flash'; choose one of: 'torch', 'team', 'nothing'"),
         ({"attention": "team"}, "the team's kernel takes neither: pass scale='none'"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"softcap": 0.0}, "softcap is 0"),
@@ -180,6 +180,15 @@ def test_with_a_slower_W_Q_a_folded_scale_trains_the_same(corpus, log):
     assert np.allclose(train(folded, corpus=corpus).train_loss, scaled.train_loss, atol=1e-4)
     faster = train(folded.but(rate_of_W_Q=1.0), corpus=corpus)
     assert abs(faster.train_loss[-1] - scaled.train_loss[-1]) > 5e-4
+
+
+def test_without_attention_no_byte_learns_of_another():
+    model = Transformer(TINY.but(attention="nothing")).eval()
+    tokens = torch.randint(256, (1, 16))
+    changed = tokens.clone()
+    changed[0, 9] = (changed[0, 9] + 1) % 256
+    differ = (model(tokens) != model(changed)).any(-1)[0]
+    assert differ.nonzero().flatten().tolist() == [9]
 
 
 def test_a_cap_bounds_the_scores():

@@ -76,9 +76,9 @@ def training_picture(
         svg.text(28, 34, svg.words(title), size=16, fill=TEXT, weight="bold"),
         _legend(runs),
         first.y_axis(ticks(*first.y, 6), "validation loss, nats per byte"),
-        second.y_axis(ticks(0, 1, 5), "normalised entropy of each head"),
+        second.y_axis(ticks(0, 1, 5), "normalised entropy of heads"),
         third.y_axis([(i, svg.number(2.0**i, 1 if i < 0 else 0)) for i in range(-1, 9)],
-                     "score std of each head, log scale"),
+                     "score std of heads, log scale"),
     ]  # fmt: skip
     for axes, most in ((first, 6), (second, 3), (third, 3)):
         body.append(axes.x_axis(ticks(0, steps, most), "steps"))

@@ -22,7 +22,7 @@ INITS = {
     "0.02": lambda d_in: 0.02,  # GPT-2's
 }
 
-ATTENTIONS = ("torch", "team")
+ATTENTIONS = ("torch", "team", "nothing")
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class TrainConfig:
 
     Model: `layers` pre-norm blocks of `heads` heads of `d_head` features, no biases; d_model is
     heads · d_head. It reads `context` bytes and predicts each next one.
-    Attention: `attention` is "torch" (F.scaled_dot_product_attention) or "team" (the kernel that
-    forgot the scale; needs scale="none"). `scale` multiplies the scores: a key of SCALES.
+    Attention: `attention` is "torch" (F.scaled_dot_product_attention), "team" (the kernel that
+    forgot the scale; needs scale="none"), or "nothing" (its output is 0, so that no byte learns of
+    another). `scale` multiplies the scores: a key of SCALES.
     `qk_norm` puts an RMSNorm with learned factors on q and on k first, `softcap` c bounds the
     scaled scores by c·tanh(s/c), `fold_scale` starts W_Q smaller by 1/√d_head, `rate_of_W_Q`
     is a factor of the learning rate for W_Q alone, `freeze_qk` keeps W_Q and W_K as they start.

@@ -61,8 +61,8 @@ class Trainer:
         self._of_measurements = {}
         self._last = None  # the gradients of the step before, to compare with
         self._final = (float("nan"), float("nan"))
-        probe = self._windows("validation", PROBE_WINDOWS, _VALIDATION_SEED)
-        self._probe, self._watched = probe, tuple(x[:WATCHED_WINDOWS] for x in probe)
+        self._probe = probe_windows(self.corpus, config.context)
+        self._watched = tuple(x[:WATCHED_WINDOWS] for x in self._probe)
 
     def run(self, until: int | None = None, on_measure: Callable | None = None) -> None:
         """Train on until `until` steps are done; None to the end, with the final loss."""
@@ -221,6 +221,12 @@ def _groups(model: Transformer, config: TrainConfig) -> list[dict]:
         {"params": others, "rate": 1.0, "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
+
+
+def probe_windows(corpus: Corpus, context: int):
+    """(inputs, targets) on which the loss is taken at each measurement: 2,048 bytes or so."""
+    arrays = corpus.windows("validation", PROBE_WINDOWS, context, _VALIDATION_SEED)
+    return tuple(map(torch.from_numpy, arrays))
 
 
 def final_windows(corpus: Corpus, context: int):

@@ -136,7 +136,13 @@ def _team(q, k, v, is_causal, scale):
     return team_attention(q, k, v, is_causal)  # it knows no scale: TrainConfig insists on "none"
 
 
+def _nothing(q, k, v, is_causal, scale):
+    return 0 * (q + k + v)  # no byte learns of another; gradients are 0 rather than missing
+
+
 def _named(config: TrainConfig):
+    if config.attention == "nothing":
+        return _nothing
     if config.attention == "team":
         return _team
     if config.softcap is not None:

@@ -81,11 +81,11 @@ class Record:
         return np.array([line["final_loss"] for line in self.of(config)])
 
     def about(self) -> str:
-        """Where the record comes from: runs, core-hours, versions, dates."""
+        """Where the record comes from: runs, core-hours, versions. (Each line has its date.)"""
         abouts = [line["about"] for line in self.lines]
         hours = sum(about["seconds"] for about in abouts) / 3600
         told = [f"{len(abouts)} runs", f"{hours:.1f} core-hours"]
-        for name in ("corpus", "torch", "date", "processor"):
+        for name in ("corpus", "torch"):
             values = sorted({about[name] for about in abouts})
             told.append(f"{name} {' to '.join(dict.fromkeys((values[0], values[-1])))}")
         return ", ".join(told)

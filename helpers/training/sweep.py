@@ -46,6 +46,7 @@ ALTERNATIVES = {
 CONTROLS = {
     "W_Q, W_K frozen, no scale": {"scale": "none", "freeze_qk": True},
     "W_Q, W_K frozen": {"freeze_qk": True},
+    "no attention at all": {"attention": "nothing"},
     "scale put in half-way": {"scale": "none", "rescale_at": 300},
     "scale put in half-way, W_Q and W_K anew": {
         "scale": "none",
