@@ -549,6 +549,16 @@ def test(arguments):
     return code
 
 
+def test_all(arguments):
+    """the same, and the Triton kernels compiled for every chip: some minutes more"""
+    return test(["-m", "slow or not slow", *arguments])
+
+
+def gpu(arguments):
+    """on a machine with an NVIDIA GPU: check the Triton kernels there and time them (--out DIR)"""
+    return run([set_up(tests=True), str(ROOT / "tests" / "gpu_flash.py"), *arguments])
+
+
 def notebooks(arguments):
     """for authors: run the lessons and write their outputs back (--measure: timings too)"""
     return run([set_up(), "-m", "helpers.execute", *arguments])
@@ -586,6 +596,8 @@ COMMANDS = {
     "fresh": fresh,
     "setup": setup_command,
     "test": test,
+    "test-all": test_all,
+    "gpu": gpu,
     "lint": lint,
     "notebooks": notebooks,
     "bench": bench,

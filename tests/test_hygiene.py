@@ -26,6 +26,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST_LESSON = 500_000  # bytes
 LARGEST = {}  # lesson -> bytes, where a lesson has a reason to be larger (or must be smaller)
 LARGEST_PNG = 60_000
+ABOUT_TORCH = ("04", "05")  # lessons that train and run kernels; the others start without it
 
 # --- Reading a notebook --------------------------------------------------------------------------
 
@@ -227,7 +228,9 @@ def begins_with_imports(notebook, name):
     tree = parsed(source)
     if tree is None or not all(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body):
         yield "the first code cell holds more than imports"
-    elif any(module.split(".")[0] == "torch" for module in imported(tree)):
+    elif not name.startswith(ABOUT_TORCH) and any(
+        module.split(".")[0] == "torch" for module in imported(tree)
+    ):
         yield "the first code cell imports torch, which costs each reader seconds and 200 MB"
     if length(source) > 8:
         yield f"the first code cell has {length(source)} lines, over 8"
@@ -545,7 +548,7 @@ def test_links_in_the_pages_lead_somewhere():
 # --- The package: imports go one way -------------------------------------------------------------
 
 MATHEMATICS = {"attention", "experiments", "flash"}
-NEEDS_TORCH = {"training", "monitor", "flash_triton"}
+NEEDS_TORCH = {"training", "monitor", "flash_triton", "ring", "memory_wall"}
 
 # Room -> the rooms of ours that it may import, besides itself. A room whose name begins with an
 # underscore serves all the others, and needs nothing but the mathematics below it.
@@ -557,6 +560,8 @@ ROOMS = {
     "training": MATHEMATICS | NEEDS_TORCH,
     "monitor": MATHEMATICS | NEEDS_TORCH | {"pictures"},
     "flash_triton": MATHEMATICS | NEEDS_TORCH,
+    "ring": MATHEMATICS | NEEDS_TORCH,
+    "memory_wall": MATHEMATICS | NEEDS_TORCH,
     "watchdog": set(),
     "doctor": MATHEMATICS | {"watchdog", "pictures"},
     "pictures": MATHEMATICS,

@@ -8,6 +8,15 @@ explorer.words
 from helpers.explorers.attention_by_hand import AttentionByHand
 from helpers.explorers.dot_product_spread import DotProductSpread
 from helpers.explorers.live_runs import LiveRuns
+from helpers.explorers.online_softmax import OnlineSoftmax
 from helpers.explorers.softmax_saturation import SoftmaxSaturation
+from helpers.explorers.tiles import Tiles
 
-__all__ = ["AttentionByHand", "DotProductSpread", "LiveRuns", "SoftmaxSaturation"]
+__all__ = [
+    "AttentionByHand",
+    "DotProductSpread",
+    "LiveRuns",
+    "OnlineSoftmax",
+    "SoftmaxSaturation",
+    "Tiles",
+]
