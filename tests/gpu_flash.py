@@ -301,7 +301,7 @@ def words(record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for gpu_flash.json")
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder for gpu_flash.json")
     parser.add_argument("--minutes", type=float, default=9, help="start nothing new after these")
     parser.add_argument("--dtype", choices=["float16", "bfloat16"], default="bfloat16")
     parser.add_argument("--tune", action="store_true", help="also try other block sizes")

@@ -44,7 +44,7 @@ def bytes_moved(T, d, block_q):
 
 
 def causal_tiles(T, block_q, block_k):
-    tiles = np.zeros((math.ceil(T / block_q), math.ceil(T / block_k)), dtype=int)
+    tiles = np.zeros((-(-T // block_q), -(-T // block_k)), dtype=int)  # rounded up
     for i, j in np.ndindex(tiles.shape):
         first_query, first_key = i * block_q, j * block_k
         last_query = min(first_query + block_q, T) - 1

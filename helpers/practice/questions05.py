@@ -55,11 +55,12 @@ PREDICTIONS = collection(
             ),
             Option(
                 "Memory: plain ×4, fused at most ×2. Time: plain ×4, fused ×2.",
-                "Half right. The fused kernel saves memory and traffic, not products: T² · d of "
+                "Half right. The fused kernel saves memory and traffic, not products: 2 · T² · d "
+                "of "
                 "them are computed, twice as many queries with twice as many keys.",
             ),
             Option(
-                "Memory and time ×4, for both. The fused one is faster by a constant.",
+                "Memory and time ×4, for both.",
                 "That is so for the time. The memory of the fused kernel does not hold the scores: "
                 "a tile of fixed size is all that there is of them at any time.",
             ),
@@ -112,7 +113,7 @@ PREDICTIONS = collection(
                 "Whenever a later block holds a score larger than all before.",
                 "What was summed before that block then counts too much, by e^{m_new − m_old}. If "
                 "the largest score comes in the first block the result is right, by luck: a test "
-                "with few keys, or with sorted ones, does not see it.",
+                "with few keys, or with the largest first, does not see it.",
                 right=True,
             ),
             Option(
@@ -227,10 +228,10 @@ PREDICTIONS = collection(
                 "another order of the keys differs in the last bits too.",
             ),
             Option(
-                "Both round. FlashAttention's error is about that of plain attention, or smaller.",
-                "The mathematics is the same. Plain float16 attention rounds S and P to float16 "
-                "on their way through memory; the fused kernel keeps scores and sums of a tile in "
-                "float32.",
+                "Both round. FlashAttention's error is no larger than that of float16 written out.",
+                "The mathematics is the same. Attention written out in float16 rounds S to float16 "
+                "on its way through memory; the fused kernel keeps the scores and sums of a tile "
+                "in float32. A plain one that does so inside is as near.",
                 right=True,
             ),
         ),
@@ -250,7 +251,7 @@ QUIZ = collection(
             ),
             Option(
                 "One number a query, the lse.",
-                "e^{lse} is the sum that the output was divided by. The merged output is the mean "
+                "e^{lse} is the sum of e^{score} over that half. The merged output is the mean "
                 "of the two, weighted by e^{lse_a} and e^{lse_b}.",
                 right=True,
             ),
@@ -278,7 +279,8 @@ QUIZ = collection(
             ),
             Option(
                 "The softmax is approximated, since no GPU sees a whole row of scores.",
-                "No processor does in FlashAttention either. m, l and o are enough for an exact "
+                "FlashAttention never holds a whole row at once either. m, l and o are enough for "
+                "an exact "
                 "result.",
             ),
             Option(
@@ -294,7 +296,8 @@ QUIZ = collection(
     ),
     Question(
         "split-keys",
-        "Decoding: one new query, one sequence, a cache of 100,000 keys. A kernel that gives each "
+        "Decoding, 32 heads: one new query, one sequence, a cache of 100,000 keys. A kernel that "
+        "gives each "
         "block of queries of a head to one processor leaves most of a GPU idle. What helps?",
         (
             Option(
@@ -320,7 +323,7 @@ QUIZ = collection(
     Question(
         "which-kernel",
         "You want to be sure that F.scaled_dot_product_attention runs its FlashAttention kernel on "
-        "your tensors. What tells you?",
+        "your CUDA tensors. What tells you?",
         (
             Option(
                 "torch.backends.cuda.flash_sdp_enabled() returns True.",
