@@ -140,4 +140,4 @@ def test_live_runs_follow_what_they_are_told():
     assert live.bars[0].value == 20
     assert live._steps_done[0].value == "20 of 40 steps"
     assert live._picture_view.value == live.picture
-    assert live._repr_mimebundle_()[0]["text/plain"].startswith("Live while it trains: one and two")
+    assert live._repr_mimebundle_()[0]["text/plain"].startswith("Live while training: one; two")

@@ -48,11 +48,11 @@ class LiveRuns:
         self._draw()
 
     def _draw(self) -> None:
-        self.picture = training_picture(self.runs, self.steps, self.marks, "Live")
+        self.picture = training_picture(self.runs, self.steps, self.marks, "While it trains")
         self.words = describe(self.runs)
         self._picture_view.value = self.picture
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         # It is shown before there is anything to see: the static page gets words alone.
-        names = " and ".join(run.name for run in self.runs)
-        return mimebundle(self.view, f"Live while it trains: {names}. The result is below.")
+        names = "; ".join(run.name for run in self.runs)
+        return mimebundle(self.view, f"Live while training: {names}. The result is below.")

@@ -28,9 +28,10 @@ def dots(
     everything = np.concatenate([*map(np.asarray, values.values()), list(marks.values())])
     pad = 0.06 * (everything.max() - everything.min() or 1.0)
     height = LINE * len(values)
-    axes = Axes(250, 90, 640, height, (everything.min() - pad, everything.max() + pad), (0, 1))
+    axes = Axes(250, 84, 640, height, (everything.min() - pad, everything.max() + pad), (0, 1))
     body = [
         svg.text(28, 34, svg.formula(title, 16), size=16, fill=TEXT, weight="bold"),
+        svg.text(28, 58, "○ one run   | mean", size=12.5, fill=QUIET),
         axes.x_axis(ticks(*axes.x, 8), svg.formula(x_label, 12.5)),
     ]
     for name, level in marks.items():

@@ -61,12 +61,13 @@ def describe(runs: Sequence[Run]) -> str:
 
 def training_picture(
     runs: Sequence[Run], steps: int, marks: Mapping[str, float] | None = None,
-    title: str = "Training runs",
+    title: str = "Training runs", event: tuple[int, str] | None = None,
 ) -> str:  # fmt: skip
     """Three plots over the steps done, as SVG: validation loss, entropy of each head, spread of
     each head's scores (logarithmic). Runs that are not over fill only a part.
 
-    steps : the right end. marks : level of the loss → name, thin lines in the first plot.
+    steps : the right end. marks : level of the loss → name, thin lines in the first plot. event :
+    (step, what happened then), a thin line through all three.
     """
     marks = marks or {}
     first = Axes(64, 112, 330, 220, (0, steps), _losses(runs, marks))
@@ -83,6 +84,11 @@ def training_picture(
     for axes, most in ((first, 6), (second, 3), (third, 3)):
         body.append(axes.x_axis(ticks(0, steps, most), "steps"))
     body += [_mark(first, level, name) for name, level in marks.items()]
+    if event is not None:
+        body += [_event(axes, event[0]) for axes in (first, second, third)]
+        x, _ = first.at(event[0], 0)
+        body.append(svg.text(x - 6, first.top + 14, svg.words(event[1]), size=11.5, fill=QUIET,
+                             anchor="end"))  # fmt: skip
     for run, (colour, dash) in zip(runs, _STYLES):
         body.append(first.curve(run.steps, run.loss, colour, line=2.4, dash=dash))
         for heads, axes, height in (
@@ -96,11 +102,11 @@ def training_picture(
 
 
 def training_curves(
-    runs: Sequence[Run], *, marks=None, title="Training runs", words: str
+    runs: Sequence[Run], *, marks=None, title="Training runs", event=None, words: str
 ) -> Figure:
     """`training_picture` of runs that are over. `words` say what every machine will see."""
     steps = max(int(run.steps[-1]) for run in runs)
-    return Figure(training_picture(runs, steps, marks, title), words)
+    return Figure(training_picture(runs, steps, marks, title, event), words)
 
 
 def head_curves(logs: Mapping, title: str) -> Figure:
@@ -149,6 +155,12 @@ def _mark(axes: Axes, level: float, name: str) -> str:
     return line.replace("/>", ' stroke-dasharray="1 3"/>') + svg.text(
         right + 6, y + 4, svg.words(name), size=11.5, fill=QUIET
     )
+
+
+def _event(axes: Axes, step: int) -> str:
+    x, _ = axes.at(step, axes.y[0])
+    line = svg.path(f"M{svg.px(x)},{svg.px(axes.top)} v{svg.px(axes.height)}", stroke=QUIET, line=1)
+    return line.replace("/>", ' stroke-dasharray="4 4"/>')
 
 
 def _legend(runs) -> str:

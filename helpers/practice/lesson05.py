@@ -21,7 +21,7 @@ __all__ = ["EXERCISES", "PREDICTIONS", "QUIZ"]
 
 def online_update(m, l, o, scores, v):
     m_new = max(m, scores.max())
-    rescale = np.exp(m - m_new)  # e^{−∞} = 0 at the first block
+    rescale = np.exp(m - m_new)  # exp(−∞) = 0 at the first block
     powers = np.exp(scores - m_new)  # (n,), 1 at most
     l_new = l * rescale + powers.sum()
     o_new = o * rescale + powers @ v
@@ -31,7 +31,7 @@ def online_update(m, l, o, scores, v):
 def merge(out_a, lse_a, out_b, lse_b):
     largest = max(lse_a, lse_b)
     a = np.exp(lse_a - largest)  # what each part weighs, over what the heavier one weighs;
-    b = np.exp(lse_b - largest)  # e^{−∞} = 0 for a part without keys
+    b = np.exp(lse_b - largest)  # exp(−∞) = 0 for a part without keys
     out = (a * out_a + b * out_b) / (a + b)
     return [*out, largest + np.log(a + b)]
 
@@ -84,7 +84,8 @@ UPDATE = Exercise(
     difficulty="medium",
     statement=(
         "The scores of one query arrive in blocks. `m` is the largest score so far, `l` the sum of "
-        "e^{score − m} over all scores so far, `o` the same sum with each term times its row of V. "
+        "exp(score − m) over all scores so far, `o` the same sum with each term times its row of "
+        "V. "
         "Take in one more block, `scores` with a row of `v` for each, and return the new m, l and "
         "o, in this order and in one list: `[m, l, *o]`. Before the first block m = −∞, l = 0 and "
         "o is zeros; do not divide o by l, that is done once, after the last block. Scores may be "
@@ -96,11 +97,11 @@ UPDATE = Exercise(
     ),
     hints=(
         "The new m is the larger one of the old m and the block's largest score. To it all the "
-        "exponentials of the block refer: e^{score − m_new}, 1 at most.",
-        "The old sums refer to the old m. By which factor do you make e^{score − m_old} into "
-        "e^{score − m_new}? All terms share it.",
-        "Both sums take the factor e^{m_old − m_new}, l and o alike. At the first block it is "
-        "e^{−∞} = 0, without an `if`.",
+        "exponentials of the block refer: exp(score − m_new), 1 at most.",
+        "The old sums refer to the old m. By which factor do you make exp(score − m_old) into "
+        "exp(score − m_new)? All terms share it.",
+        "Both sums take the factor exp(m_old − m_new), l and o alike. At the first block it is "
+        "exp(−∞) = 0, without an `if`.",
         "With `powers = np.exp(scores - m_new)`: l times the factor plus `powers.sum()`, o times "
         "the factor plus `powers @ v`.",
     ),
@@ -147,7 +148,8 @@ MERGE = Exercise(
     difficulty="medium",
     statement=(
         "Somebody has attended to the first keys for you and somebody else to the others: two "
-        "outputs `out`, each already divided by its own sum, and two numbers `lse`, ln Σ e^{score} "
+        "outputs `out`, each already divided by its own sum, and two numbers `lse`, ln Σ "
+        "exp(score) "
         "over the keys of that part. Return the output and the lse over all keys, in one list: "
         "`[*out, lse]`. An lse may be as large as 1,000 and as low as −1,000; a part in which "
         "every key was masked has lse = −∞ and zeros as its output. No nan may come out. At most "
@@ -158,14 +160,15 @@ MERGE = Exercise(
         "[*out, lse]"
     ),
     hints=(
-        "Before the division, each output was a sum with Σ e^{score} = e^{lse} below it. Which "
+        "Before the division, each output was a sum with Σ exp(score) = exp(lse) below it. Which "
         "number does its sum therefore weigh?",
-        "out = (e^{lse_a} out_a + e^{lse_b} out_b) / (e^{lse_a} + e^{lse_b}), and the new lse is "
+        "out = (exp(lse_a) out_a + exp(lse_b) out_b) / (exp(lse_a) + exp(lse_b)), and the new lse "
+        "is "
         "the logarithm of that denominator. What does e^1000 give?",
         "Only the difference of the two counts: subtract the larger lse from both before exp, as "
         "softmax does. Add it back after the logarithm.",
         "`largest = max(lse_a, lse_b)`, `a = np.exp(lse_a - largest)`, b likewise, the lse is "
-        "`largest + np.log(a + b)`. An empty part gets the weight e^{−∞} = 0.",
+        "`largest + np.log(a + b)`. An empty part gets the weight exp(−∞) = 0.",
     ),
     solution=merge,
     cases=(

@@ -136,25 +136,25 @@ UPDATE = (
     Mistake(
         "output-not-rescaled",
         "The sum l is rescaled and the output o is not. Both hold exponentials that refer to the "
-        "old m: multiply o by e^{m_old − m_new} too.",
+        "old m: multiply o by exp(m_old − m_new) too.",
         (_step(o_old=_one),),
     ),
     Mistake(
         "sum-not-rescaled",
         "The output o is rescaled and the sum l is not. Both hold exponentials that refer to the "
-        "old m: multiply l by e^{m_old − m_new} too.",
+        "old m: multiply l by exp(m_old − m_new) too.",
         (_step(l_old=_one),),
     ),
     Mistake(
         "nothing-rescaled",
         "The old sums are kept as they are. They hold exponentials that refer to the old m: where "
-        "m has grown, multiply l and o by e^{m_old − m_new}.",
+        "m has grown, multiply l and o by exp(m_old − m_new).",
         (_step(old=_one),),
     ),
     Mistake(
         "rescaled-the-wrong-way",
-        "The factor is the wrong way round, e^{m_new − m_old}. When the maximum grows, what was "
-        "summed before must count less: e^{m_old − m_new} is 1 at most.",
+        "The factor is the wrong way round, exp(m_new − m_old). When the maximum grows, what was "
+        "summed before must count less: exp(m_old − m_new) is 1 at most.",
         (
             _step(old=_wrong_way),
             _step(old=_wrong_way_careful),
@@ -164,7 +164,7 @@ UPDATE = (
     Mistake(
         "rescaled-without-exp",
         "The old sums are multiplied by m_old − m_new, or by the ratio of the two, without exp. "
-        "Between e^{score − m_old} and e^{score − m_new} lies the factor e^{m_old − m_new}.",
+        "Between exp(score − m_old) and exp(score − m_new) lies the factor exp(m_old − m_new).",
         (
             _step(old=lambda m, m_new: m - m_new),
             _step(old=lambda m, m_new: m_new - m),
@@ -175,7 +175,7 @@ UPDATE = (
     Mistake(
         "old-sums-forgotten",
         "What was summed before this block has no part in your l and o: keep it, times "
-        "e^{m_old − m_new}.",
+        "exp(m_old − m_new).",
         (_step(old=lambda m, m_new: 0.0),),
     ),
     Mistake(
@@ -187,7 +187,7 @@ UPDATE = (
     Mistake(
         "maximum-of-the-block-alone",
         "m is the largest score of this block alone. Where an earlier score was larger, "
-        "e^{m_old − m_new} is more than 1 and can overflow: take the larger one of the two.",
+        "exp(m_old − m_new) is more than 1 and can overflow: take the larger one of the two.",
         (
             _step(maximum=lambda m, block: block),
             _step(maximum=lambda m, block: block, old=_one),
@@ -209,7 +209,7 @@ UPDATE = (
     ),
     Mistake(
         "maximum-not-subtracted",
-        "The block's exponentials are e^{score}, without − m_new: they do not refer to the same "
+        "The block's exponentials are exp(score), without − m_new: they do not refer to the same "
         "maximum as the old sums, and large scores overflow.",
         (_step(new=_unshifted), _step(old=_one, new=_unshifted)),
     ),
@@ -249,12 +249,12 @@ UPDATE = (
     ),
     Mistake(
         "values-not-weighted",
-        "The rows of V are added to o without their exponentials: each counts e^{score − m_new}.",
+        "The rows of V are added to o without their exponentials: each counts exp(score − m_new).",
         (_values_summed,),
     ),
     Mistake(
         "scores-as-weights",
-        "The rows of V are weighted by their scores: each counts e^{score − m_new}.",
+        "The rows of V are weighted by their scores: each counts exp(score − m_new).",
         (_scores_times_values,),
     ),
     Mistake(
@@ -274,13 +274,13 @@ UPDATE = (
     Mistake(
         "nan-at-the-first-block",
         "Right once something has been summed, nan or inf at the first block, where m = −∞ and "
-        "l = 0. e^{−∞ − m_new} is 0 and does no harm; 0/0, 0 · ∞ and −∞ − (−∞) are nan.",
+        "l = 0. exp(−∞ − m_new) is 0 and does no harm; 0/0, 0 · ∞ and −∞ − (−∞) are nan.",
         (),
         _nan_at_first,
     ),
     Mistake(
         "overflows",
-        "Right for small scores, nan or inf near 1,000 or −1,000: e^{score} or e^{m} by itself "
+        "Right for small scores, nan or inf near 1,000 or −1,000: exp(score) or exp(m) by itself "
         "leaves the range of floating-point numbers. Subtract m_new in the exponent.",
         (
             lambda m, l, o, scores, v: [
@@ -362,12 +362,13 @@ MERGE = (
     Mistake(
         "plain-mean",
         "The two outputs are averaged as if each part weighed the same. A part weighs the sum of "
-        "its exponentials, e^{lse}.",
+        "its exponentials, exp(lse).",
         (*_both(_halves), _merge(_halves, lambda x, y: (x + y) / 2)),
     ),
     Mistake(
         "weighted-by-lse",
-        "The outputs are weighted by lse itself, which may be negative. A part weighs e^{lse}, the "
+        "The outputs are weighted by lse itself, which may be negative. A part weighs exp(lse), "
+        "the "
         "sum of its exponentials.",
         (
             *_both(_over_their_sum),
@@ -400,8 +401,8 @@ MERGE = (
     ),
     Mistake(
         "heavier-part-alone",
-        "Only the part with the larger lse counts. The other one has its share too, e^{lse − the "
-        "new lse}.",
+        "Only the part with the larger lse counts. The other one has its share too, exp(lse − the "
+        "new lse).",
         tuple(
             _merge(lambda x, y: (float(x >= y), float(x < y)), lse)
             for lse in (_lse, lambda x, y: max(x, y))
@@ -410,7 +411,7 @@ MERGE = (
     Mistake(
         "lse-added",
         "The two lse are added, which multiplies the sums of exponentials. Add the sums: "
-        "ln(e^{lse_a} + e^{lse_b}).",
+        "ln(exp(lse_a) + exp(lse_b)).",
         (
             _merge(lse=lambda x, y: x + y),
             _merge(lambda x, y: (np.exp(x - (x + y)), np.exp(y - (x + y))), lambda x, y: x + y),
@@ -420,13 +421,13 @@ MERGE = (
     Mistake(
         "lse-averaged",
         "The lse of the whole is not the mean of the two, and never below the larger one: it is "
-        "ln(e^{lse_a} + e^{lse_b}).",
+        "ln(exp(lse_a) + exp(lse_b)).",
         (_merge(lse=lambda x, y: (x + y) / 2), _merge(_naive_shares, lambda x, y: (x + y) / 2)),
     ),
     Mistake(
         "maximum-for-lse",
         "The larger lse is returned. The other part adds to the sum as well: "
-        "largest + ln(e^{lse_a − largest} + e^{lse_b − largest}).",
+        "largest + ln(exp(lse_a − largest) + exp(lse_b − largest)).",
         (_merge(lse=max), _merge(_naive_shares, max)),
     ),
     Mistake(
@@ -470,7 +471,7 @@ MERGE = (
     ),
     Mistake(
         "one-part-factored-out",
-        "e^{lse_b − lse_a} overflows where the other part is far heavier, and is e^{∞} where the "
+        "exp(lse_b − lse_a) overflows where the other part is far heavier, and is exp(∞) where the "
         "first is empty. Subtract the larger of the two from both.",
         tuple(
             _merge(shares, lse)
@@ -497,13 +498,13 @@ MERGE = (
     Mistake(
         "nan-for-an-empty-part",
         "Right where both parts hold keys, nan or inf where one has lse = −∞. Its weight is "
-        "e^{−∞} = 0, which does no harm; −∞ − (−∞) and 0 · ∞ are nan.",
+        "exp(−∞) = 0, which does no harm; −∞ − (−∞) and 0 · ∞ are nan.",
         (),
         _nan_for_empty,
     ),
     Mistake(
         "overflows",
-        "Right for small numbers, nan or inf near 1,000 or −1,000: e^{lse} leaves the range of "
+        "Right for small numbers, nan or inf near 1,000 or −1,000: exp(lse) leaves the range of "
         "floating-point numbers. Subtract the larger lse from both first.",
         (
             _merge(_naive_shares, _naive_lse),

@@ -73,12 +73,12 @@ PREDICTIONS = collection(
     ),
     Question(
         "5.3",
-        "Scores arrive in blocks. So far the largest was m = 1, l = Σ e^{score − 1}, and o is the "
+        "Scores arrive in blocks. So far the largest was m = 1, l = Σ exp(score − 1), and o is the "
         "same sum with the rows of V. The next block brings a score of 3. What must be done to l "
         "and o before the block is added?",
         (
             Option(
-                "Nothing: the new block is computed with e^{score − 3}, and then added.",
+                "Nothing: the new block is computed with exp(score − 3), and then added.",
                 "Then the old terms refer to 1 and the new ones to 3, and the old ones count e² = "
                 "7.4 times too much.",
             ),
@@ -88,13 +88,13 @@ PREDICTIONS = collection(
                 "change by one and the same factor, so their sums do.",
             ),
             Option(
-                "Only l is multiplied by e^{1 − 3}; o is an output and stays.",
+                "Only l is multiplied by exp(1 − 3); o is an output and stays.",
                 "o is a sum of the same exponentials. If only l shrinks, the old values count 7.4 "
                 "times too much.",
             ),
             Option(
-                "Both are multiplied by e^{1 − 3} = 0.135.",
-                "e^{score − 1} · e^{1 − 3} = e^{score − 3}. One factor for all terms, hence for "
+                "Both are multiplied by exp(1 − 3) = 0.135.",
+                "exp(score − 1) · exp(1 − 3) = exp(score − 3). One factor for all terms, hence for "
                 "both sums.",
                 right=True,
             ),
@@ -111,7 +111,7 @@ PREDICTIONS = collection(
             ),
             Option(
                 "Whenever a later block holds a score larger than all before.",
-                "What was summed before that block then counts too much, by e^{m_new − m_old}. If "
+                "What was summed before that block then counts too much, by exp(m_new − m_old). If "
                 "the largest score comes in the first block the result is right, by luck: a test "
                 "with few keys, or with the largest first, does not see it.",
                 right=True,
@@ -173,7 +173,7 @@ PREDICTIONS = collection(
             ),
             Option(
                 "The output and the lse, one number for each query.",
-                "P_ij = e^{S_ij − lse_i}, tile by tile, from q and k. The output gives the row "
+                "P_ij = exp(S_ij − lse_i), tile by tile, from q and k. The output gives the row "
                 "sums of P ∘ dP as dO · O. Both grow with T, not with T².",
                 right=True,
             ),
@@ -251,8 +251,8 @@ QUIZ = collection(
             ),
             Option(
                 "One number a query, the lse.",
-                "e^{lse} is the sum of e^{score} over that half. The merged output is the mean "
-                "of the two, weighted by e^{lse_a} and e^{lse_b}.",
+                "exp(lse) is the sum of exp(score) over that half. The merged output is the mean "
+                "of the two, weighted by exp(lse_a) and exp(lse_b).",
                 right=True,
             ),
             Option(
@@ -335,7 +335,7 @@ QUIZ = collection(
                 "All backends compute the same attention, up to rounding.",
             ),
             Option(
-                "The call within `with sdpa_kernel(SDPBackend.FLASH_ATTENTION):` raises nothing.",
+                "The call inside a sdpa_kernel(SDPBackend.FLASH_ATTENTION) block raises nothing.",
                 "That permits this one alone: where it cannot run, torch raises an error in place "
                 "of taking another. A profiler, which lists kernels by name, tells as well.",
                 right=True,

@@ -48,7 +48,7 @@ class Verdict:
     @property
     def _head(self) -> str:
         word = "✓ passed" if self.passed else "✗ not yet" if self.attempted else "not attempted yet"
-        return f"{self.title}: {word}"
+        return f"{self.title} {word}" if self.title.endswith("?") else f"{self.title}: {word}"
 
     def __str__(self) -> str:
         lines = [self._head, style.plain(self.message), *self.remarks]
