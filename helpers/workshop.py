@@ -572,7 +572,7 @@ def bench(arguments):
 
 
 def sweep(arguments):
-    """record the training runs that lesson 4 speaks about: two core-hours, can be interrupted"""
+    """record the training runs that lesson 4 speaks about: 2-3 core-hours, can be interrupted"""
     return run([set_up(), "-m", "helpers.training", *arguments])
 
 

@@ -3,7 +3,7 @@
     python -m helpers.training          (or: make sweep)
 
 It runs what the record lacks, two runs at a time, and adds a line for each as it ends: stop it
-whenever you like, the next call goes on. About two core-hours from nothing.
+whenever you like, the next call goes on. Two to three core-hours from nothing.
 """
 
 from __future__ import annotations
