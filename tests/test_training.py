@@ -17,6 +17,7 @@ from helpers.training import (
     TrainConfig,
     Trainer,
     Transformer,
+    load_model,
     standard_library,
     team_attention,
     train,
@@ -244,6 +245,15 @@ def test_a_saved_run_goes_on_as_if_it_had_not_stopped(corpus, log, tmp_path):
         if field.name not in ("config", "about"):
             mine, whole = getattr(second.log(), field.name), getattr(log, field.name)
             assert np.array_equal(mine, whole, equal_nan=True), field.name
+
+
+def test_a_saved_model_is_loaded_without_its_training(corpus, tmp_path):
+    trainer = Trainer(TINY.but(scale="none", attention="team"), corpus=corpus)
+    trainer.run()
+    trainer.save(tmp_path / "run.pt")
+    model = load_model(tmp_path / "run.pt", attention="torch")
+    tokens = torch.randint(256, (2, 16))
+    assert torch.allclose(model(tokens), trainer.model(tokens), atol=1e-5)
 
 
 def test_the_scale_put_in_later_changes_what_comes_later(corpus):

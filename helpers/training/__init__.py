@@ -13,7 +13,7 @@ from helpers.training.config import TrainConfig
 from helpers.training.data import Corpus, standard_library
 from helpers.training.kernel import team_attention
 from helpers.training.log import MATRICES, RunLog
-from helpers.training.loop import Trainer, final_windows, probe_windows, train
+from helpers.training.loop import Trainer, final_windows, load_model, probe_windows, train
 from helpers.training.model import Transformer
 from helpers.training.record import Record, predicted_score_std
 from helpers.training.tables import table_losses
@@ -29,6 +29,7 @@ __all__ = [
     "Trainer",
     "Transformer",
     "final_windows",
+    "load_model",
     "predicted_score_std",
     "probe_windows",
     "scratch_folder",

@@ -223,6 +223,15 @@ def _groups(model: Transformer, config: TrainConfig) -> list[dict]:
     return [group for group in groups if group["params"]]
 
 
+def load_model(path: Path, **changes) -> Transformer:
+    """The model of a file of `Trainer.save`, without what only training needs; `changes` of its
+    settings, such as another attention function."""
+    saved = torch.load(path, weights_only=True)
+    model = Transformer(TrainConfig.from_dict(saved["config"] | changes))
+    model.load_state_dict(saved["model"])
+    return model
+
+
 def probe_windows(corpus: Corpus, context: int):
     """(inputs, targets) on which the loss is taken at each measurement: 2,048 bytes or so."""
     arrays = corpus.windows("validation", PROBE_WINDOWS, context, _VALIDATION_SEED)
