@@ -4,10 +4,16 @@ import re
 
 import pytest
 
-from helpers.explorers import AttentionByHand, DotProductSpread, SoftmaxSaturation
+from helpers.explorers import (
+    AttentionByHand,
+    DotProductSpread,
+    OnlineSoftmax,
+    SoftmaxSaturation,
+    Tiles,
+)
 from helpers.explorers.entries import parse_number
 
-ALL = (AttentionByHand, DotProductSpread, SoftmaxSaturation)
+ALL = (AttentionByHand, DotProductSpread, SoftmaxSaturation, OnlineSoftmax, Tiles)
 
 
 @pytest.fixture
@@ -140,7 +146,7 @@ def test_two_explorers_do_not_disturb_each_other_and_the_same_state_draws_the_sa
     assert one.picture == before
     for control in one.controls.values():
         if hasattr(control, "options"):
-            control.value = [v for v in control.options if v != control.value][-1][-1]
+            control.index = len(control.options) - 1
     assert two.picture == before
     assert one.picture != before
 

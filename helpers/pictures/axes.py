@@ -72,8 +72,7 @@ class Axes:
             if not corners or corners[-1][1:] != start:
                 corners.append(f"M{start}")
             corners.append(f"L{end}")
-        dashes = f' stroke-dasharray="{dash}"' if dash else ""
-        return svg.path(" ".join(corners), stroke=colour, line=line).replace("/>", f"{dashes}/>")
+        return svg.path(" ".join(corners), stroke=colour, line=line, dash=dash)
 
     def _inside(self, x0: float, y0: float, x1: float, y1: float):
         """The part of a segment between the lowest and the highest y, or None."""

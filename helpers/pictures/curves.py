@@ -114,8 +114,8 @@ def histograms(
         ]
         for mark in panel.marks:
             x, _ = axes.at(mark, 0)
-            body.append(svg.path(f"M{svg.px(x)},{axes.top} v{svg.px(axes.height)}", stroke=QUIET,
-                                 line=1).replace("/>", ' stroke-dasharray="4 4"/>'))  # fmt: skip
+            down = f"M{svg.px(x)},{axes.top} v{svg.px(axes.height)}"
+            body.append(svg.path(down, stroke=QUIET, line=1, dash="4 4"))
         if panel.density is not None:
             xs = np.linspace(low, high, 241)
             body.append(axes.curve(xs, panel.density(xs), fill, line=2.2))

@@ -36,8 +36,8 @@ def dots(
     ]
     for name, level in marks.items():
         x, _ = axes.at(level, 0)
-        line = svg.path(f"M{svg.px(x)},{axes.top} v{svg.px(height)}", stroke=QUIET, line=1)
-        body.append(line.replace("/>", ' stroke-dasharray="1 3"/>'))
+        down = f"M{svg.px(x)},{axes.top} v{svg.px(height)}"
+        body.append(svg.path(down, stroke=QUIET, line=1, dash="1 3"))
         body.append(svg.text(x, axes.top - 9, svg.words(name), size=11.5, fill=QUIET,
                              anchor="middle"))  # fmt: skip
     for i, (name, runs) in enumerate(values.items()):

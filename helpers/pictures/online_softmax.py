@@ -234,8 +234,8 @@ def _scores(state: OnlineState) -> str:
     end = _LEFT + len(state.scores) * _COLUMN
     if state.step > 1 and now.new_max:
         y = _score_y(state, now.m_before)
-        before = svg.path(f"M{_LEFT},{svg.px(y)} H{svg.px(end)}", stroke=role.fill, line=1.2)
-        parts.append(before.replace("/>", ' stroke-dasharray="3 5"/>'))
+        before = f"M{_LEFT},{svg.px(y)} H{svg.px(end)}"
+        parts.append(svg.path(before, stroke=role.fill, line=1.2, dash="3 5"))
     y = _score_y(state, now.m)
     parts += [
         svg.path(f"M{_LEFT},{svg.px(y)} H{svg.px(end)}", stroke=role.fill, line=2),

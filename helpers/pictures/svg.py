@@ -119,11 +119,12 @@ def rect(
     )
 
 
-def path(d: str, *, stroke: str, line: float = 1.5, fill: str = "none") -> str:
-    """An SVG path; `d` as in SVG."""
+def path(d: str, *, stroke: str, line: float = 1.5, fill: str = "none", dash: str = "") -> str:
+    """An SVG path; `d` and `dash` as in SVG."""
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<path d="{d}" fill="{fill}" stroke="{stroke}" stroke-width="{px(line)}"'
-        ' stroke-linecap="round" stroke-linejoin="round"/>'
+        f' stroke-linecap="round" stroke-linejoin="round"{dashes}/>'
     )
 
 

@@ -12,7 +12,7 @@ import dis
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +21,7 @@ from helpers import watchdog
 from helpers.practice import answers, opinion
 from helpers.practice.answers import Answer
 from helpers.practice.opinion import Opinion, Referral
+from helpers.practice.task import Task
 from helpers.practice.verdict import Evidence, Verdict
 
 _SECONDS = 5.0  # for all calls of one check; the watchdog may add one
@@ -63,41 +64,26 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Exercise:
-    """A function for the reader to write.
+class Exercise(Task):
+    """A function for the reader to write, whose results are compared with the solution's.
 
-    id : "lesson.number". signature : how it is called and what it returns, shapes included.
-    hints : each tells more than the one before. solution : an ordinary function, shown from its
-    source; it returns an array, a number, or a tuple of numbers. cases : inputs of different sizes
+    solution : returns an array, a number, or a tuple of numbers. cases : inputs of different sizes
     (among those of one size the earlier counts as smaller), one of them the lesson's own example.
     doctor : how the doctor examines an answer, where it is a part of attention.
     """
 
-    id: str
-    title: str
-    minutes: int
-    difficulty: str
-    statement: str
-    signature: str
-    hints: tuple[str, ...]
-    solution: Callable
     cases: tuple[Case, ...]
     mistakes: tuple[Mistake, ...]
     doctor: Referral | None = None
-    names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "names", tuple(inspect.signature(self.solution).parameters))
+        super().__post_init__()
         object.__setattr__(self, "cases", tuple(sorted(self.cases, key=lambda case: case.entries)))
         ids = [mistake.id for mistake in self.mistakes]
         if len(set(ids)) != len(ids):
             raise ValueError(f"exercise {self.id}: two mistakes have the same id in {ids}.")
         if not self.hints or not any(case.example for case in self.cases):
             raise ValueError(f"exercise {self.id} needs a hint and the lesson's example as a case.")
-
-    @property
-    def heading(self) -> str:
-        return f"{self.id} {self.title}"
 
     def expected(self, case: Case) -> np.ndarray:
         return np.asarray(self.solution(*answers.copies(case.args)), dtype=np.float64)

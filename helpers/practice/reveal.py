@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from helpers.explorers.live import mimebundle
 from helpers.practice import style
-from helpers.practice.exercises import Exercise
+from helpers.practice.task import Task
 
 
 class Hints:
@@ -19,7 +19,7 @@ class Hints:
     A new display starts with none, so running a notebook twice gives twice the same.
     """
 
-    def __init__(self, exercise: Exercise):
+    def __init__(self, exercise: Task):
         self._exercise = exercise
         self._shown = 0
         self._page = widgets.HTML()
@@ -89,7 +89,7 @@ class Solution:
     controls : {"show"}. state : {"shown"}. words : what is visible. source : the code.
     """
 
-    def __init__(self, exercise: Exercise):
+    def __init__(self, exercise: Task):
         self._exercise = exercise
         self.source = inspect.getsource(exercise.solution).rstrip()
         self._shown = False

@@ -7,15 +7,15 @@ there is none yet, and returns what to say in praise.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from helpers import watchdog
 from helpers.practice import answers, exercises
+from helpers.practice.task import Task
 from helpers.practice.verdict import Verdict
 
 _SECONDS = 5.0  # for all calls of one trial; the watchdog may add one
@@ -34,31 +34,18 @@ class Untouched(Exception):
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A function for the reader to write, and who judges it. All but `judge` is as in Exercise.
+class Trial(Task):
+    """A function for the reader to write, and who judges it.
 
     judge : Desk -> sentences, the first of them the message of a verdict that passed.
     """
 
-    id: str
-    title: str
-    minutes: int
-    difficulty: str
-    statement: str
-    signature: str
-    hints: tuple[str, ...]
-    solution: Callable
     judge: Callable[[Desk], tuple[str, ...]]
-    names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "names", tuple(inspect.signature(self.solution).parameters))
+        super().__post_init__()
         if not self.hints:
             raise ValueError(f"trial {self.id} needs a hint.")
-
-    @property
-    def heading(self) -> str:
-        return f"{self.id} {self.title}"
 
 
 @dataclass(frozen=True)

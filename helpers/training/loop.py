@@ -84,7 +84,8 @@ class Trainer:
         config = self.config
         if self.step == config.rescale_at:
             self._put_the_scale_in()
-        tokens, targets = self._windows("train", config.batch, (config.seed, self.step))
+        seed = (config.seed, self.step)
+        tokens, targets = _windows(self.corpus, "train", config.batch, config.context, seed)
         loss = self.model.loss(tokens, targets)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -109,10 +110,6 @@ class Trainer:
                     weight = getattr(old, name).weight
                     weight.data.copy_(getattr(new, name).weight)
                     self.optimizer.state.pop(weight, None)  # its averages are of other weights
-
-    def _windows(self, part, count, seed):
-        arrays = self.corpus.windows(part, count, self.config.context, seed)
-        return tuple(map(torch.from_numpy, arrays))
 
     # --- What is measured ---
 
@@ -232,17 +229,20 @@ def load_model(path: Path, **changes) -> Transformer:
     return model
 
 
+def _windows(corpus: Corpus, part: str, count: int, context: int, seed):
+    """(inputs, targets), tensors (count, context)."""
+    return tuple(map(torch.from_numpy, corpus.windows(part, count, context, seed)))
+
+
 def probe_windows(corpus: Corpus, context: int):
     """(inputs, targets) on which the loss is taken at each measurement: 2,048 bytes or so."""
-    arrays = corpus.windows("validation", PROBE_WINDOWS, context, _VALIDATION_SEED)
-    return tuple(map(torch.from_numpy, arrays))
+    return _windows(corpus, "validation", PROBE_WINDOWS, context, _VALIDATION_SEED)
 
 
 def final_windows(corpus: Corpus, context: int):
     """(inputs, targets) on which final losses, and the tables they are compared with, are taken."""
     count = -(-FINAL_TARGETS // context)
-    arrays = corpus.windows("validation", count, context, _VALIDATION_SEED + 1)
-    return tuple(map(torch.from_numpy, arrays))
+    return _windows(corpus, "validation", count, context, _VALIDATION_SEED + 1)
 
 
 def _watch(model: Transformer, tokens, targets) -> dict[str, np.ndarray]:
