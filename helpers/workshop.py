@@ -576,6 +576,16 @@ def sweep(arguments):
     return run([set_up(), "-m", "helpers.training", *arguments])
 
 
+def anki(arguments):
+    """write attention-interview.apkg, all questions for Anki (ARGS=FILE: under another name)"""
+    return run([set_up(), "-m", "helpers.interview", "anki", *arguments])
+
+
+def sheet(arguments):
+    """write attention-cheat-sheet.html, one page to print (ARGS=FILE: under another name)"""
+    return run([set_up(), "-m", "helpers.interview", "sheet", *arguments])
+
+
 def clean(arguments):
     """remove the environment and all caches, never your lessons"""
     folders = [ROOT / name for name in (".venv", "build", ".pytest_cache", ".ruff_cache")]
@@ -602,6 +612,8 @@ COMMANDS = {
     "notebooks": notebooks,
     "bench": bench,
     "sweep": sweep,
+    "anki": anki,
+    "sheet": sheet,
     "clean": clean,
 }
 

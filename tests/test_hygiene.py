@@ -567,7 +567,7 @@ ROOMS = {
     "pictures": MATHEMATICS,
     "explorers": MATHEMATICS | {"pictures"},
     "practice": MATHEMATICS | {"pictures", "explorers", "doctor", "watchdog"},
-    "interview": MATHEMATICS | {"pictures", "explorers", "doctor", "practice"},
+    "interview": MATHEMATICS | {"pictures", "explorers", "doctor", "practice", "watchdog"},
     "workshop": set(),
     "execute": set(),
 }

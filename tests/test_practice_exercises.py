@@ -92,6 +92,7 @@ def test_every_known_mistake_can_be_told_from_every_other(exercise, mistake, ref
         3: lambda q, k, v: reference(q, k, v),
         4: lambda a, b, c, d: reference(a, b, c, d),
         5: lambda a, b, c, d, e: reference(a, b, c, d, e),
+        7: lambda a, b, c, d, e, f, g: reference(a, b, c, d, e, f, g),
     }
     verdict = check(exercise.id, wrappers[len(exercise.names)])
     assert verdict.mistake == mistake.id, verdict

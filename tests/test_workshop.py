@@ -4,6 +4,7 @@ import ast
 import errno
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import venv
@@ -326,6 +327,22 @@ def test_help_names_every_command_and_a_wrong_one_fails(root):
     wrong = call(root, "lap")
     assert wrong.returncode == 2
     assert "There is no command 'lap'." in wrong.stderr
+
+
+def test_make_knows_every_command():
+    listed = re.search(
+        r"^COMMANDS = (.*)$", (workshop.ROOT / "Makefile").read_text(), re.MULTILINE
+    )[1]
+    assert listed.split() == ["help", *workshop.COMMANDS]
+
+
+@pytest.mark.parametrize("name", ["anki", "sheet"])
+def test_the_interview_rooms_files_are_made_by_its_own_program(monkeypatch, name):
+    ran = []
+    monkeypatch.setattr(workshop, "set_up", lambda: "python")
+    monkeypatch.setattr(workshop, "run", lambda command: ran.append(command) or 0)
+    assert workshop.main([name, "here.file"]) == 0
+    assert ran == [["python", "-m", "helpers.interview", name, "here.file"]]
 
 
 def test_a_full_disk_anywhere_ends_in_one_sentence(monkeypatch, capsys):

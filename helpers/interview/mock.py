@@ -1,0 +1,451 @@
+"""The mock interview on the screen: a lobby, the round, a report."""
+
+from __future__ import annotations
+
+import html
+import secrets
+import time
+from collections.abc import Callable
+
+import ipywidgets as widgets
+
+from helpers.explorers.live import mimebundle
+from helpers.interview import bank as bank_module
+from helpers.interview import by_hand, debug, look, markup, panels, record, report_page, rounds
+from helpers.interview.clock import ClockFace, Stopwatch
+from helpers.interview.keyboard import Keyboard
+from helpers.interview.panels import base
+from helpers.interview.panels.look import PANELS
+from helpers.interview.rounds import Entry, Step
+from helpers.interview.store import StoreError
+from helpers.practice import style
+
+_KINDS = {
+    rounds.QUESTION: "Question",
+    rounds.FOLLOW_UP: "Follow-up",
+    rounds.BY_HAND: "By hand",
+    rounds.KERNEL: "Read a kernel",
+    rounds.CODE: "Whiteboard",
+}
+
+
+class MockInterview:
+    """A timed round of questions, with a computation, a broken kernel and a coding task.
+
+    level : "screen", "onsite" or "expert"; minutes : 10, 20 or 45: what is chosen at first.
+    seed : makes the choice of questions repeatable. now : a clock in seconds, for tests.
+
+    controls : name → widget: "level", "minutes", "start", "resume" in the lobby; "pause", "skip",
+    "next", "end" and those of the panel in a round; "again" under a report.
+    state : {"at": "lobby", "round" or "report", "step": the step's kind and ref, "left": seconds,
+    "running", "answered"}. words : everything on show.
+
+    Everything that is entered is kept at once in the user's data folder, and comes back: see
+    `helpers.interview.record`. Time that is over ends nothing. Raises ValueError for another level
+    or length.
+    """
+
+    def __init__(
+        self,
+        level: str = "screen",
+        minutes: int = 20,
+        seed: int | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        rounds.levels_of(level, 1)
+        if minutes not in rounds.MINUTES:
+            raise ValueError(f"minutes={minutes!r}: a round has {_or(rounds.MINUTES)} minutes.")
+        self._bank = bank_module.bank()
+        self._seed, self._now = seed, now
+        self._records = record.Records()
+        self._round: record.Round | None = None
+        self._panel: panels.Panel | None = None
+        self._watch = Stopwatch(now=now)
+        self._trouble = ""
+        self._keyboard = Keyboard("Mock interview")
+        self._clock = ClockFace(self._times)
+        self._body, self._foot = widgets.VBox(), widgets.VBox()
+        self._head, self._said, self._hint = base.page(""), base.page(""), base.page("")
+        self._controls = {
+            "level": self._choice(bank_module.LEVELS, level, "Level"),
+            "minutes": self._choice([f"{m} minutes" for m in rounds.MINUTES],
+                                    f"{minutes} minutes", "Length"),
+            "start": self._button("Start", self.start),
+            "resume": self._button("Go on with it", self.resume),
+            "pause": self._button("Pause", self.pause),
+            "skip": self._button("Skip", self.skip),
+            "next": self._button("Next", self.next),
+            "end": self._button("End the round", self.end),
+            "again": self._button("Another round", self.lobby),
+        }  # fmt: skip
+        bar = widgets.HBox([self._clock, self._controls["pause"], self._controls["end"]])
+        self._bar = bar.add_class("iv-top")
+        move = widgets.HBox([self._controls["next"], self._controls["skip"]])
+        self._move = move.add_class("iv-row")
+        self._controls["next"].add_class("iv-main")
+        self._controls["start"].add_class("iv-main")
+        self.view = style.panel(
+            look.sheet(PANELS),
+            self._head,
+            self._bar,
+            self._body,
+            self._move,
+            self._said,
+            self._hint,
+            self._keyboard,
+        ).add_class("iv-panel")
+        self._history: list[record.Round] = []
+        self.lobby()
+
+    # --- What buttons and keys do ---
+
+    def lobby(self) -> None:
+        """Choose a level and a length, or go on with a round that was interrupted."""
+        self._round = self._panel = None
+        self._watch = Stopwatch(now=self._now)
+        self._read_history()
+        self._show()
+
+    def start(self) -> None:
+        """Begin a round."""
+        level = self._controls["level"].value
+        minutes = int(self._controls["minutes"].value.split()[0])
+        seed = secrets.randbits(32) if self._seed is None else self._seed
+        steps = rounds.plan(self._bank, level, minutes, seed, record.asked(self._history))
+        self._round = self._records.new(level, minutes, steps)
+        self._ask(self._round.steps.pop(0))
+
+    def resume(self) -> None:
+        """Go on with the newest round that is not finished."""
+        unfinished = self._unfinished
+        if unfinished is None:
+            return
+        self._round = unfinished
+        if unfinished.entries:
+            self._open(unfinished.entries[-1])
+        elif unfinished.steps:
+            self._ask(unfinished.steps.pop(0))
+
+    def pause(self) -> None:
+        """Stop the clock and cover the question, or go on."""
+        (self._watch.stop if self._watch.running else self._watch.start)()
+        self._keep()
+        self._show()
+        self._keyboard.focus()
+
+    def skip(self) -> None:
+        """Leave this step without a score. What was written there stays."""
+        self._close(skipped=True)
+        self._advance()
+
+    def next(self) -> None:
+        """Go on: to a follow-up, to the next step, or to the report."""
+        if self._panel.score is None:
+            self.say("There is no score yet. Skip leaves it open.")
+            return
+        self._close()
+        self._advance()
+
+    def end(self) -> None:
+        """End the round and show the report."""
+        if self._panel is not None:
+            self._close()
+        self._finish()
+
+    # --- From step to step ---
+
+    @property
+    def _entry(self) -> Entry:
+        return self._round.entries[-1]
+
+    def _ask(self, step: Step) -> None:
+        self._round.entries.append(Entry(step))
+        self._open(self._entry)
+
+    def _open(self, entry: Entry) -> None:
+        panel = self._make_panel(entry.step)
+        try:
+            panel.restore(entry.answer)
+        except (KeyError, TypeError, ValueError):
+            # Not what this panel ever wrote. It stays in the record as it is; one begins anew.
+            entry.skipped, entry.score = True, None
+            return self._ask(entry.step)
+        self._panel = panel
+        self._watch = Stopwatch(entry.seconds, self._now)
+        self._watch.start()
+        self._keep()
+        self._show()
+        return self._keyboard.focus(panel.focus or "panel")
+
+    def _make_panel(self, step: Step) -> panels.Panel:
+        if step.kind == rounds.QUESTION:
+            return panels.Talk(self._bank[step.ref], self._changed)
+        if step.kind == rounds.FOLLOW_UP:
+            id, _, number = step.ref.partition("#")
+            question = self._bank[id]
+            point = question.follow_ups[int(number)].point
+            said = point in self._ticked(id)
+            return panels.FollowUp(question, int(number), said, self._changed)
+        if step.kind == rounds.BY_HAND:
+            return panels.Compute(rounds.problem(step.ref), self._changed)
+        if step.kind == rounds.KERNEL:
+            return panels.ReadKernel(debug.case(step.ref), self._changed)
+        return panels.WriteCode(rounds.coding_task(step.ref), self._changed)
+
+    def _ticked(self, id: str) -> list[int]:
+        """The points that the answer to that question had in this round."""
+        for entry in self._round.entries:
+            if (entry.step.kind, entry.step.ref) == (rounds.QUESTION, id):
+                return entry.answer.get("ticked", [])
+        return []
+
+    def _close(self, skipped: bool = False) -> None:
+        """Take the panel's answer, its score and its time into the record."""
+        self._watch.stop()
+        self._take()
+        if skipped:
+            self._entry.skipped, self._entry.score = True, None
+
+    def _take(self) -> None:
+        entry = self._entry
+        entry.answer = self._panel.answer
+        entry.score = self._panel.score
+        entry.seconds = self._watch.seconds
+
+    def _advance(self) -> None:
+        entry = self._entry
+        step = None
+        if entry.step.kind in (rounds.QUESTION, rounds.FOLLOW_UP) and not entry.skipped:
+            step = self._follow_up(entry.step.ref.partition("#")[0])
+        if self._left <= 0 or not (step or self._round.steps):
+            self._finish()
+        else:
+            self._ask(step or self._round.steps.pop(0))
+
+    def _follow_up(self, id: str) -> Step | None:
+        """What is asked next about the question with that id."""
+        steps = [*self._round.steps, *(entry.step for entry in self._round.entries)]
+        return rounds.follow_up(
+            self._bank[id],
+            self._ticked(id),
+            {step.ref for step in steps},
+            rounds.most_follow_ups(self._round.minutes),
+        )
+
+    def _finish(self) -> None:
+        self._round.finished = True
+        self._panel = None
+        self._keep()
+        self._show()
+        self._keyboard.focus()
+
+    # --- Keeping ---
+
+    def _changed(self) -> None:
+        """Something was entered in the panel."""
+        if self._panel is not None:
+            self._keep()
+            self._mean_keys()
+
+    def _keep(self) -> None:
+        """Write the round; if that fails, say so, and try again with the next change."""
+        if self._panel is not None:
+            self._take()
+        try:
+            self._records.save(self._round)
+            self._trouble = ""
+        except StoreError as error:
+            self._trouble = f"{error} Until then everything is kept here, as long as it runs."
+        self._tell()
+
+    def _read_history(self) -> None:
+        try:
+            self._history = self._records.all()
+            self._trouble = ""
+        except StoreError as error:
+            self._history, self._trouble = [], str(error)
+
+    @property
+    def _unfinished(self) -> record.Round | None:
+        return next((each for each in self._history if not each.finished), None)
+
+    # --- What is on show ---
+
+    @property
+    def controls(self) -> dict[str, widgets.Widget]:
+        if self._round is None:
+            names = ["level", "minutes", "start"] + ["resume"] * (self._unfinished is not None)
+        elif self._panel is None:
+            names = ["again"]
+        else:
+            names = ["pause", "skip", "next", "end"]
+        own = {name: self._controls[name] for name in names}
+        return {**own, **(self._panel.controls if self._panel else {})}
+
+    @property
+    def state(self) -> dict:
+        at = "lobby" if self._round is None else "report" if self._round.finished else "round"
+        return {
+            "at": at,
+            "step": (self._entry.step.kind, self._entry.step.ref) if self._panel else None,
+            "left": self._left if self._round else None,
+            "running": self._watch.running,
+            "answered": sum(each.score is not None for each in self._entries),
+        }
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return self._round.entries if self._round else []
+
+    @property
+    def words(self) -> str:
+        if self._round is None:
+            return _lobby_words(self._bank)
+        if self._panel is None:
+            return report_page.text(self._report, self._round)
+        covered = "Paused." if not self._watch.running else self._panel.words
+        return f"{self._title}\n{covered}"
+
+    @property
+    def _report(self) -> rounds.Report:
+        return rounds.report(self._round.entries, len(self._round.steps), self._bank)
+
+    @property
+    def _left(self) -> float:
+        before = sum(entry.seconds for entry in self._entries[:-1])
+        return self._round.minutes * 60 - before - self._watch.seconds
+
+    def _times(self) -> dict:
+        if self._panel is None:
+            return {"left": 0.0, "spent": 0.0, "planned": 0.0, "running": False}
+        return {
+            "left": self._left,
+            "spent": self._watch.seconds,
+            "planned": self._entry.step.minutes * 60,
+            "running": self._watch.running,
+        }
+
+    @property
+    def _title(self) -> str:
+        kind = _KINDS[self._entry.step.kind]
+        number, more = len(self._entries), len(self._round.steps)
+        plan = f"{more} more planned" if more else "the last one planned"
+        return f"{kind} · step {number}, {plan}"
+
+    def _show(self) -> None:
+        in_round = self._panel is not None
+        base.show(self._bar, in_round)
+        base.show(self._move, in_round and self._watch.running)
+        if self._round is None:
+            self._show_lobby()
+        elif in_round:
+            self._head.value = _head(self._title)
+            paused = base.page("<p>Paused. The question is covered, and everything is kept.</p>")
+            self._body.children = [self._panel.view if self._watch.running else paused]
+        else:
+            self._head.value = _head("Report")
+            page = report_page.page(self._report, self._round)
+            self._body.children = [base.page(page), widgets.HBox([self._controls["again"]])]
+        self._controls["pause"].description = "Pause" if self._watch.running else "Go on"
+        self._clock.refresh()
+        self._mean_keys()
+        self._tell()
+
+    def _show_lobby(self) -> None:
+        self._head.value = _head("Mock interview")
+        parts = [base.page(f"<p>{html.escape(_LOBBY)}</p>")]
+        if round := self._unfinished:
+            parts += [
+                base.page(f"<p>{html.escape(report_page.unfinished(round))}</p>"),
+                widgets.HBox([self._controls["resume"]]).add_class("iv-row"),
+            ]
+        parts += [
+            self._controls["level"],
+            self._controls["minutes"],
+            widgets.HBox([self._controls["start"]]).add_class("iv-row"),
+            base.page(report_page.history(self._history, self._records.folder)),
+        ]
+        self._body.children = parts
+
+    def _mean_keys(self) -> None:
+        """Give the keys the meaning that they have now, and say it."""
+        if self._panel is None:
+            name = "start" if self._round is None else "again"
+            action = self.start if self._round is None else self.lobby
+            self._keyboard.mean({"n": self._guarded(action)})
+            what = "starts" if name == "start" else "begins another round"
+            self._hint.value = _quiet(f"Keys: Tab and Space choose, n {what}")
+            return
+        if not self._watch.running:
+            self._keyboard.mean({"p": self._guarded(self.pause)})
+            self._hint.value = _quiet("Keys: p goes on")
+            return
+        own = {"n": self.next, "p": self.pause, "s": self.skip, "t": self._write}
+        self._keyboard.mean(
+            {**self._panel.keys, **{key: self._guarded(action) for key, action in own.items()}}
+        )
+        keys = [self._panel.say_keys, "n next", "s skips", "p pauses", "Esc leaves a field"]
+        self._hint.value = _quiet("Keys: " + ", ".join(filter(None, keys)))
+
+    def _write(self) -> None:
+        self._keyboard.focus("textarea, .abh-entry input")
+
+    def say(self, text: str) -> None:
+        """Say something under the panel, until the next change."""
+        self._said.value = style.live(markup.html(text))
+
+    def _tell(self) -> None:
+        """What the reader must know about keeping."""
+        notices = [*self._records.notices, *([self._trouble] if self._trouble else [])]
+        text = " ".join(html.escape(each) for each in notices)
+        self._said.value = style.live(text, "no" if self._trouble else "")
+
+    def _guarded(self, action: Callable[[], object]) -> Callable[..., None]:
+        return style.guarded(action, self.say)
+
+    def _button(self, description: str, action: Callable[[], object]) -> widgets.Button:
+        button = widgets.Button(description=description)
+        button.on_click(self._guarded(action))
+        return button
+
+    @staticmethod
+    def _choice(options, value, description: str) -> widgets.ToggleButtons:
+        return widgets.ToggleButtons(
+            options=list(options), value=value, description=description
+        ).add_class("iv-choice")
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        # Not what is going on: the same in every run, whatever a reader's history is.
+        words = _lobby_words(self._bank)
+        lines = "".join(f"<p>{html.escape(line)}</p>\n" for line in words.split("\n"))
+        return mimebundle(self.view, words, html=lines)
+
+
+_LOBBY = (
+    "Say your answers aloud, as you would there; then look at the points that a good answer has, "
+    "and tick what yours had. Be strict: nobody else sees it. Time is shown and ends nothing. "
+    "Everything you enter is kept as you enter it."
+)
+
+
+def _lobby_words(bank: bank_module.Bank) -> str:
+    return (
+        f"Mock interview: rounds of {_or(rounds.MINUTES)} minutes at the level "
+        f"{_or(bank_module.LEVELS)}, from {len(bank.questions)} questions with their follow-ups, "
+        f"{len(by_hand.KINDS)} kinds of computation by hand, {len(debug.cases())} functions to "
+        f"diagnose and {len(rounds.coding_tasks())} coding tasks.\n{_LOBBY}\n"
+        "It is live where this notebook runs."
+    )
+
+
+def _or(items) -> str:
+    *most, last = map(str, items)
+    return f"{', '.join(most)} or {last}"
+
+
+def _head(text: str) -> str:
+    return f'<div class="abh"><p class="abh-title">{html.escape(text)}</p></div>'
+
+
+def _quiet(text: str) -> str:
+    return f'<div class="abh"><p class="abh-quiet iv-keys">{html.escape(text)}</p></div>'

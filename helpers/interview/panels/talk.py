@@ -1,0 +1,265 @@
+"""Questions to be answered aloud, and scored by whoever answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ipywidgets as widgets
+
+from helpers.interview import bank as bank_module
+from helpers.interview import markup
+from helpers.interview.bank import Question
+from helpers.interview.panels import base
+from helpers.interview.panels.base import Panel
+from helpers.practice import style
+
+_FIELD = "Say it aloud, or write it here."
+
+
+class Talk(Panel):
+    """A question. After the answer is shown one ticks the points that one's own had.
+
+    controls : "answer" (the field), "reveal", "point 1", "point 2", …
+    """
+
+    def __init__(self, question: Question, changed: Callable[[], object] = lambda: None):
+        super().__init__(changed)
+        self.question = question
+        self._revealed = False
+        field = self.controls["answer"] = base.notes(_FIELD, changed)
+        reveal = self.button("reveal", "Show what a good answer has", self.reveal)
+        self._points = []
+        for number, point in enumerate(question.points, start=1):
+            box = widgets.Checkbox(description=f"{number}  {markup.plain(point)}", indent=False)
+            box.add_class("iv-point")
+            box.observe(lambda _: self._ticked(), "value")
+            self.controls[f"point {number}"] = box
+            self._points.append(box)
+        heading = base.page('<p class="iv-head">Tick what your answer had</p>')
+        self._behind = widgets.VBox([heading, *self._points, base.page(model_answer(question))])
+        self.view = widgets.VBox(
+            [base.prompt(question.prompt), field, widgets.HBox([reveal]), self._behind, self._said]
+        )
+        self._show()
+
+    def reveal(self) -> None:
+        """Show the points and an answer; what was written stays."""
+        self._revealed = True
+        self._show()
+
+    def tick(self, number: int) -> None:
+        """Tick point `number` (from 1), or take the tick away."""
+        box = self._points[number - 1]
+        box.value = not box.value
+
+    def _ticked(self) -> None:
+        self._tell()
+        self.changed()
+
+    def _show(self) -> None:
+        base.show(self._behind, self._revealed)
+        base.show(self.controls["reveal"], not self._revealed)
+        self._tell()
+
+    def _tell(self) -> None:
+        count = len(self.ticked)
+        self.say(f"{count} of {len(self._points)} points." if self._revealed else "")
+
+    @property
+    def ticked(self) -> list[int]:
+        """The points that the answer had, from 0."""
+        return [i for i, box in enumerate(self._points) if box.value]
+
+    @property
+    def answer(self) -> dict:
+        written = self.controls["answer"].value
+        if not written and not self._revealed:
+            return {}
+        return {"written": written, "revealed": self._revealed, "ticked": self.ticked}
+
+    def restore(self, answer: dict) -> None:
+        if not answer:
+            return
+        self.controls["answer"].value = str(answer["written"])
+        self._revealed = bool(answer["revealed"])
+        for number in answer["ticked"]:
+            if 0 <= int(number) < len(self._points):  # the bank may have fewer points now
+                self._points[int(number)].value = True
+        self._show()
+
+    @property
+    def score(self) -> float | None:
+        return len(self.ticked) / len(self._points) if self._revealed else None
+
+    @property
+    def keys(self) -> dict[str, Callable[[], object]]:
+        if not self._revealed:
+            reveal = style.guarded(lambda: self.did(self.reveal), self.say)
+            return {" ": reveal, "Enter": reveal}
+        return {
+            str(number): style.guarded(lambda n=number: self.tick(n), self.say)
+            for number in range(1, len(self._points) + 1)
+        }
+
+    @property
+    def say_keys(self) -> str:
+        if not self._revealed:
+            return "Space shows the points, t writes"
+        return f"1 to {len(self._points)} tick a point"
+
+    @property
+    def words(self) -> str:
+        question = self.question
+        parts = [markup.plain(question.prompt)]
+        if self._revealed:
+            parts += [f"{'✓' if box.value else '·'} {box.description}" for box in self._points]
+            parts.append(markup.plain(question.answer))
+        return "\n".join(parts)
+
+
+def model_answer(question: Question) -> str:
+    """The sixty-second answer, what weak answers say, and where it is taught, as HTML."""
+    weak = "".join(
+        f"<li>“{markup.html(each.says)}” <span class='abh-quiet'>{markup.html(each.because)}"
+        "</span></li>"
+        for each in question.weak
+    )
+    sources = "; ".join(markup.html(each) for each in question.sources)
+    return (
+        '<p class="iv-head">In sixty seconds</p>'
+        f'<p class="iv-answer">{markup.html(question.answer)}</p>'
+        f'<p class="iv-head">What weak answers say</p><ul>{weak}</ul>'
+        f"<p>{where(question.place, question.link)}"
+        + (f' <span class="abh-quiet">Sources: {sources}.</span>' if sources else "")
+        + "</p>"
+    )
+
+
+def where(place: str, link: str) -> str:
+    """A link to the section that teaches something, as HTML."""
+    if not link:
+        return f"<span>{markup.html(place)}</span>"
+    return f'<a href="{link}" target="_blank">{markup.html(place)}</a>'
+
+
+def taught(item) -> str:
+    """The same for whatever has a lesson and a section."""
+    place = bank_module.place(item.lesson, item.section)
+    return where(place, bank_module.link(item.lesson, item.section))
+
+
+class FollowUp(Panel):
+    """A follow-up. After the answer is shown one says how one's own was.
+
+    said : whether the answer before had the point that this is asked about.
+    controls : "answer" (the field), "reveal", "missed", "partly", "had it".
+    """
+
+    GRADES = (("missed", 0.0), ("partly", 0.5), ("had it", 1.0))
+
+    def __init__(
+        self,
+        question: Question,
+        number: int,
+        said: bool = True,
+        changed: Callable[[], object] = lambda: None,
+    ):
+        super().__init__(changed)
+        self.question, self.number = question, number
+        self._follow_up: bank_module.FollowUp = question.follow_ups[number]
+        self._revealed = False
+        self._grade = ""
+        point = question.points[self._follow_up.point]
+        self._lead = f"{'You said' if said else 'You did not say'}: {_inside(point)}."
+        field = self.controls["answer"] = base.notes(_FIELD, changed)
+        reveal = self.button("reveal", "Show an answer", self.reveal)
+        grades = [
+            self.button(name, name.capitalize(), lambda name=name: self.grade(name))
+            for name, _ in self.GRADES
+        ]
+        answer = markup.html(self._follow_up.answer)
+        self._behind = widgets.VBox(
+            [
+                base.page(f'<p class="iv-head">An answer</p><p class="iv-answer">{answer}</p>'),
+                widgets.HBox(grades).add_class("iv-row"),
+            ]
+        )
+        lead = base.page(f'<p class="abh-quiet">{markup.html(self._lead)}</p>')
+        self.view = widgets.VBox(
+            [
+                lead,
+                base.prompt(self._follow_up.ask),
+                field,
+                widgets.HBox([reveal]),
+                self._behind,
+                self._said,
+            ]
+        )
+        self._show()
+
+    def reveal(self) -> None:
+        """Show an answer."""
+        self._revealed = True
+        self._show()
+
+    def grade(self, name: str) -> None:
+        """Say how one's own answer was: "missed", "partly" or "had it"."""
+        self._grade = name
+        self._show()
+
+    def _show(self) -> None:
+        base.show(self._behind, self._revealed)
+        base.show(self.controls["reveal"], not self._revealed)
+        for name, _ in self.GRADES:
+            button = self.controls[name]
+            chosen = name == self._grade
+            button.description = f"{'✓ ' if chosen else ''}{name.capitalize()}"
+            (button.add_class if chosen else button.remove_class)("abh-chosen-right")
+        self.say(f"Noted: {self._grade}." if self._grade else "")
+
+    @property
+    def answer(self) -> dict:
+        written = self.controls["answer"].value
+        if not written and not self._revealed:
+            return {}
+        return {"written": written, "revealed": self._revealed, "grade": self._grade}
+
+    def restore(self, answer: dict) -> None:
+        if not answer:
+            return
+        self.controls["answer"].value = str(answer["written"])
+        self._revealed = bool(answer["revealed"])
+        self._grade = answer["grade"] if answer["grade"] in dict(self.GRADES) else ""
+        self._show()
+
+    @property
+    def score(self) -> float | None:
+        return dict(self.GRADES).get(self._grade)
+
+    @property
+    def keys(self) -> dict[str, Callable[[], object]]:
+        if not self._revealed:
+            reveal = style.guarded(lambda: self.did(self.reveal), self.say)
+            return {" ": reveal, "Enter": reveal}
+        return {
+            str(i): style.guarded(lambda n=name: self.did(lambda: self.grade(n)), self.say)
+            for i, (name, _) in enumerate(self.GRADES, start=1)
+        }
+
+    @property
+    def say_keys(self) -> str:
+        if not self._revealed:
+            return "Space shows an answer, t writes"
+        return "1 missed, 2 partly, 3 had it"
+
+    @property
+    def words(self) -> str:
+        parts = [markup.plain(self._lead), markup.plain(self._follow_up.ask)]
+        if self._revealed:
+            parts.append(markup.plain(self._follow_up.answer))
+        return "\n".join(parts)
+
+
+def _inside(point: str) -> str:
+    """A point within a sentence: quoted, without its full stop."""
+    return f"“{point.rstrip('.')}”"

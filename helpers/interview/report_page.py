@@ -1,0 +1,100 @@
+"""What a round came to, and what rounds there were, in words and as a page."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+from helpers.interview.panels.talk import where
+from helpers.interview.record import Round
+from helpers.interview.rounds import Report
+
+_MOST = 10  # rounds that the lobby lists
+
+
+def _lines(report: Report, round: Round) -> list[str]:
+    """The report's sentences, but for what to read."""
+    if report.score is None:
+        return ["Nothing was scored in this round, so there is nothing to report."]
+    total = f"{report.scored} step{'s' * (report.scored != 1)} scored"
+    others = [(report.skipped, "skipped"), (report.unreached, "not reached")]
+    rest = "".join(f", {count} {what}" for count, what in others if count)
+    lines = [
+        f"{report.score:.0%} of what was asked, weighted by planned time: {total}{rest}. Level "
+        f"{round.level}, {_minutes(report.seconds)} of {round.minutes} minutes used."
+    ]
+    if report.pace is not None:
+        lines.append(
+            f"An answer with its scoring took {report.pace:.0f} seconds on average. Sixty are "
+            "for speaking."
+        )
+    if report.strengths:
+        lines.append(f"Strong: {_titles(report.strengths)}.")
+    if report.weaknesses:
+        lines.append(f"Weak: {_titles(report.weaknesses)}.")
+    lines.append("You scored the spoken answers yourself: the numbers are as strict as you were.")
+    return lines
+
+
+def text(report: Report, round: Round) -> str:
+    """The report in words."""
+    read = [f"  {place} ({score:.0%})" for place, _, score in report.read]
+    return "\n".join([*_lines(report, round), *(["Read next:", *read] if read else [])])
+
+
+def page(report: Report, round: Round) -> str:
+    """The report as HTML."""
+    paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in _lines(report, round))
+    if not report.read:
+        return paragraphs
+    items = "".join(
+        f'<li>{where(place, link)} <span class="abh-quiet">({score:.0%})</span></li>'
+        for place, link, score in report.read
+    )
+    return f'{paragraphs}<p class="iv-head">Read next, the weakest first</p><ul>{items}</ul>'
+
+
+def history(rounds: list[Round], folder: Path) -> str:
+    """The finished rounds as HTML, the newest first; "" if there is none."""
+    finished = [round for round in rounds if round.finished]
+    if not finished:
+        return ""
+    lines = "".join(_row(round) for round in finished[:_MOST])
+    more = f"; {len(finished) - _MOST} older ones" * (len(finished) > _MOST)
+    return (
+        '<p class="iv-head">Your rounds</p><table class="iv-history"><tr><td>begun</td>'
+        f"<td>level</td><td>minutes</td><td>score</td></tr>{lines}</table>"
+        f'<p class="abh-quiet">Every answer is kept in <code>{html.escape(str(folder))}</code>'
+        f"{more}.</p>"
+    )
+
+
+def _row(round: Round) -> str:
+    used = f"{_minutes(round.seconds)} of {round.minutes}"
+    cells = _when(round), html.escape(round.level), used, _percent(round.score)
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def unfinished(round: Round) -> str:
+    """A round that can go on, in a sentence."""
+    answered = sum(entry.score is not None for entry in round.entries)
+    return (
+        f"A round is not finished: {round.level}, {round.minutes} minutes, begun {_when(round)}, "
+        f"{answered} answered."
+    )
+
+
+def _titles(titles) -> str:
+    return ", ".join(f"{title} ({score:.0%})" for title, score in titles)
+
+
+def _when(round: Round) -> str:
+    return round.started.astimezone().strftime("%d %b %Y, %H:%M")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
+def _percent(score: float | None) -> str:
+    return "–" if score is None else f"{score:.0%}"

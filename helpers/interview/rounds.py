@@ -1,0 +1,296 @@
+"""A mock interview without its screen: what is asked in which order, what an answer is worth.
+
+A round has a level and a length. It is planned from the bank: chains of questions that rise in
+level, between them a computation by hand, a broken kernel and a coding task. Which follow-up is
+asked depends on what the answer had: an interviewer digs where one has been.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from helpers.interview import bank as bank_module
+from helpers.interview import by_hand, debug
+from helpers.interview.bank import LEVELS, Bank, FollowUp, Question
+from helpers.practice import lessons
+from helpers.practice.task import Task
+
+MINUTES = (10, 20, 45)
+QUESTION, FOLLOW_UP, BY_HAND, KERNEL, CODE = "question", "follow-up", "by-hand", "kernel", "code"
+_MINUTES = {QUESTION: 2.0, FOLLOW_UP: 1.0, BY_HAND: 1.5, KERNEL: 1.5}  # coding tasks have their own
+_FOLLOW_UPS = {10: 1, 20: 1, 45: 2}  # asked at most about one question
+_KERNELS = {10: 1, 20: 1, 45: 2}
+_CODING = {10: 4, 20: 7, 45: 12}  # minutes that the coding task may take
+_GOOD, _WEAK = 0.75, 0.6
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to answer. ref : the question's id; "id#0" for its follow-up 0; "kind:seed" of a
+    computation; the id of a broken kernel or of an exercise. minutes : planned for it."""
+
+    kind: str
+    ref: str
+    minutes: float
+
+
+@dataclass
+class Entry:
+    """What became of a step.
+
+    answer : everything the reader wrote and ticked there, as its panel keeps it. score : 0 to 1,
+    None before there is one, or if it was skipped. seconds : taken.
+    """
+
+    step: Step
+    answer: dict = field(default_factory=dict)
+    score: float | None = None
+    seconds: float = 0.0
+    skipped: bool = False
+
+    @property
+    def is_touched(self) -> bool:
+        return self.score is not None or self.skipped or bool(self.answer) or self.seconds > 0
+
+
+def levels_of(level: str, count: int) -> list[str]:
+    """The levels of so many questions in a round: it begins easier, and rises."""
+    if level not in LEVELS:
+        raise ValueError(f"no level {level!r}; there are: {', '.join(LEVELS)}.")
+    at = LEVELS.index(level)
+    levels = [level] * count
+    if at > 0:
+        levels[0] = LEVELS[at - 1]
+    if at + 1 < len(LEVELS) and count >= 4:
+        levels[-1] = LEVELS[at + 1]
+    return levels
+
+
+def plan(
+    bank: Bank, level: str, minutes: int, seed: int, asked: Mapping[str, int] | None = None
+) -> list[Step]:
+    """The steps of a round, without follow-ups: those depend on the answers.
+
+    asked : how often each ref came up before; what came up least is preferred. The same arguments
+    give the same plan. Raises ValueError for an unknown level or length.
+    """
+    if minutes not in MINUTES:
+        raise ValueError(
+            f"a round of {minutes!r} minutes is not possible; choose {', '.join(map(str, MINUTES))}"
+        )
+    levels_of(level, 1)
+    rng, asked = random.Random(seed), Counter(asked or {})
+    code = _coding_task(level, _CODING[minutes], rng, asked)
+    kernels = [
+        Step(KERNEL, broken.id, _MINUTES[KERNEL])
+        for broken in _least_asked(_of_level(debug.cases(), level), rng, asked)[: _KERNELS[minutes]]
+    ]
+    by_hands = [Step(BY_HAND, _computation(level, rng, asked), _MINUTES[BY_HAND])]
+    left = minutes - code.minutes - sum(step.minutes for step in [*kernels, *by_hands])
+    count = max(1, int(left // (_MINUTES[QUESTION] + _FOLLOW_UPS[minutes] * _MINUTES[FOLLOW_UP])))
+    talk = _questions(bank, levels_of(level, count), rng, asked)
+    return [*_between(talk, [*by_hands, *kernels]), code]
+
+
+def _between(talk: list[Step], others: list[Step]) -> list[Step]:
+    """The other steps spread among the questions; a question comes first."""
+    steps = list(talk)
+    for number, other in enumerate(others, start=1):
+        at = max(1, number * len(talk) // len(others))
+        steps.insert(at + number - 1, other)
+    return steps
+
+
+def _least_asked(items: Iterable, rng: random.Random, asked: Counter) -> list:
+    items = list(items)
+    rng.shuffle(items)
+    return sorted(items, key=lambda item: asked[item.id])
+
+
+def _of_level(items: Iterable, level: str) -> list:
+    """Those of that level; if there is none, all."""
+    items = list(items)
+    return [item for item in items if item.level == level] or items
+
+
+def _questions(bank: Bank, levels: list[str], rng: random.Random, asked: Counter) -> list[Step]:
+    """A question for each level, of different topics as long as there are any."""
+    chosen: list[Question] = []
+    used = Counter()  # topics
+    for level in levels:
+        free = [q for q in _least_asked(bank.select([level]), rng, asked) if q not in chosen]
+        if not free:
+            continue
+        question = min(free, key=lambda q: (used[q.topic], asked[q.id]))
+        chosen.append(question)
+        used[question.topic] += 1
+    return [Step(QUESTION, question.id, _MINUTES[QUESTION]) for question in chosen]
+
+
+def _computation(level: str, rng: random.Random, asked: Counter) -> str:
+    kinds = [kind for kind, its in by_hand.KINDS.items() if its == level] or list(by_hand.KINDS)
+    rng.shuffle(kinds)
+    count = Counter({kind: sum(n for ref, n in asked.items() if ref.startswith(f"{kind}:"))
+                     for kind in kinds})  # fmt: skip
+    return f"{min(kinds, key=lambda kind: count[kind])}:{rng.randrange(1000)}"
+
+
+def _coding_task(level: str, longest: float, rng: random.Random, asked: Counter) -> Step:
+    """The task that fits: an easy one for a screen, the hardest for an expert, if there is time."""
+    tasks = [task for task in coding_tasks() if task.minutes <= longest]
+    wanted = {"screen": ["easy"], "onsite": ["medium"], "expert": ["hard", "medium"]}[level]
+    by_difficulty = ([t for t in tasks if t.difficulty == each] for each in wanted)
+    task = _least_asked(next(filter(None, by_difficulty), tasks), rng, asked)[0]
+    return Step(CODE, task.id, float(task.minutes))
+
+
+def coding_tasks() -> list[Task]:
+    """The whiteboard tasks: the exercises of lesson 6."""
+    return [task for task in lessons.every("EXERCISES") if task.id.startswith("6.")]
+
+
+def problem(ref: str) -> by_hand.Problem:
+    """The computation of a step."""
+    kind, _, seed = ref.partition(":")
+    return by_hand.make(kind, int(seed))
+
+
+def coding_task(ref: str) -> Task:
+    """The whiteboard task of a step, or ValueError."""
+    return lessons.exercise(ref)
+
+
+# --- What comes next ---
+
+
+def follow_up(question: Question, ticked: Iterable[int], asked: set[str], most: int) -> Step | None:
+    """What an interviewer asks next about an answer, or None.
+
+    ticked : the points that the answer had. asked : refs that came up in this round. First what
+    one of these points leads to; then what is asked because a point was missing.
+    """
+    ticked = set(ticked)
+    done = sum(ref.startswith(f"{question.id}#") for ref in asked)
+    done += sum(bool(each.to) and each.to in asked for each in question.follow_ups)
+    if done >= most:
+        return None
+    steps = [
+        (each.point not in ticked, number, _step(question, number, each))
+        for number, each in enumerate(question.follow_ups)
+    ]
+    free = [(late, number, step) for late, number, step in steps if step.ref not in asked]
+    return min(free, key=lambda item: item[:2])[2] if free else None
+
+
+def _step(question: Question, number: int, follow_up: FollowUp) -> Step:
+    if follow_up.to:
+        return Step(QUESTION, follow_up.to, _MINUTES[QUESTION])
+    return Step(FOLLOW_UP, f"{question.id}#{number}", _MINUTES[FOLLOW_UP])
+
+
+def most_follow_ups(minutes: int) -> int:
+    return _FOLLOW_UPS[minutes]
+
+
+# --- What it came to ---
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a step is about, for the report: a title, and where it is taught (place, link)."""
+
+    title: str
+    place: str
+    link: str
+
+
+def about(step: Step, bank: Bank) -> Topic:
+    """What a step is about."""
+    if step.kind in (QUESTION, FOLLOW_UP):
+        question = bank[step.ref.partition("#")[0]]
+        return Topic(bank.topic(question.topic).title, question.place, question.link)
+    if step.kind == BY_HAND:
+        return _taught("Computing by hand", problem(step.ref))
+    if step.kind == KERNEL:
+        return _taught("Reading kernels", debug.case(step.ref))
+    return Topic("Coding at the whiteboard", "this lesson, the whiteboard", "")
+
+
+def _taught(title: str, item: by_hand.Problem | debug.Broken) -> Topic:
+    where = item.lesson, item.section
+    return Topic(title, bank_module.place(*where), bank_module.link(*where))
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a round came to.
+
+    score : 0 to 1, weighted by minutes; None if nothing was scored. strengths, weaknesses : titles
+    with their score. read : (place, link, score) to read next, the weakest first. scored, skipped,
+    unreached : how many steps. seconds : in all. pace : seconds an answer to a question took, by
+    mean; None without any.
+    """
+
+    score: float | None
+    strengths: tuple[tuple[str, float], ...]
+    weaknesses: tuple[tuple[str, float], ...]
+    read: tuple[tuple[str, str, float], ...]
+    scored: int
+    skipped: int
+    unreached: int
+    seconds: float
+    pace: float | None
+
+
+def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
+    """Sum up a round. unreached : steps of its plan that were not asked."""
+    scored = [entry for entry in entries if entry.score is not None]
+    by_title: dict[str, list[Entry]] = {}
+    by_place: dict[tuple[str, str], list[Entry]] = {}
+    for entry in scored:
+        topic = about(entry.step, bank)
+        by_title.setdefault(topic.title, []).append(entry)
+        by_place.setdefault((topic.place, topic.link), []).append(entry)
+    titles = sorted(((title, mean(each)) for title, each in by_title.items()), key=lambda t: -t[1])
+    weak = [(place, link, mean(each)) for (place, link), each in by_place.items()]
+    talk = [entry.seconds for entry in scored if entry.step.kind in (QUESTION, FOLLOW_UP)]
+    return Report(
+        score=mean(scored) if scored else None,
+        strengths=tuple(each for each in titles if each[1] >= _GOOD),
+        weaknesses=tuple(each for each in reversed(titles) if each[1] < _WEAK),
+        read=tuple(sorted((each for each in weak if each[2] < _GOOD), key=lambda each: each[2])),
+        scored=len(scored),
+        skipped=sum(entry.skipped for entry in entries),
+        unreached=unreached,
+        seconds=sum(entry.seconds for entry in entries),
+        pace=sum(talk) / len(talk) if talk else None,
+    )
+
+
+def mean(entries: list[Entry]) -> float:
+    """The mean score, weighted by planned minutes."""
+    weights = [entry.step.minutes for entry in entries]
+    total = sum(w * entry.score for w, entry in zip(weights, entries))
+    return total / sum(weights)
+
+
+# --- As JSON ---
+
+
+def to_json(entry: Entry) -> dict:
+    return asdict(entry)
+
+
+def from_json(content: Mapping) -> Entry:
+    """Raises KeyError, TypeError or ValueError for what `to_json` never wrote."""
+    return Entry(**{**content, "step": step_from_json(content["step"])})
+
+
+def step_from_json(content: Mapping) -> Step:
+    step = Step(**content)
+    if step.kind not in (*_MINUTES, CODE) or not isinstance(step.ref, str):
+        raise ValueError(f"no step is {content!r}")
+    return step

@@ -1,0 +1,211 @@
+"""Panels of the interview on their own: a question, and series of computations and of kernels."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+
+import ipywidgets as widgets
+
+from helpers.explorers.live import mimebundle
+from helpers.interview import bank as bank_module
+from helpers.interview import by_hand, debug, look, markup, panels
+from helpers.interview.keyboard import Keyboard
+from helpers.interview.panels import base, talk
+from helpers.interview.panels.look import PANELS
+from helpers.practice import style
+
+
+class Series:
+    """One panel at a time, with Back and Next. What was entered in a panel stays there.
+
+    controls : those of the panel, "back" and "next". state : {"at", "of", "done": how many have a
+    score, "right": how many have the full score}. words : what is on show.
+    """
+
+    title = ""
+
+    def __init__(self, makers: Sequence[Callable[[Callable], panels.Panel]], start: int = 0):
+        self._makers = makers
+        self._made: dict[int, panels.Panel] = {}
+        self._at = start
+        self._keyboard = Keyboard(self.title)
+        self._head, self._hint, self._said = base.page(""), base.page(""), base.page("")
+        self._body = widgets.VBox()
+        self._back = self._button("Back", lambda: self.go(-1))
+        self._next = self._button("Next", lambda: self.go(1))
+        self._row = widgets.HBox([self._back, self._next]).add_class("iv-row")
+        self.view = style.panel(
+            look.sheet(PANELS),
+            self._head,
+            self._body,
+            self._row,
+            self._said,
+            self._hint,
+            self._keyboard,
+        ).add_class("iv-panel")
+        base.show(self._row, len(makers) > 1)
+        self._show()
+
+    @property
+    def panel(self) -> panels.Panel:
+        """The panel on show."""
+        if self._at not in self._made:
+            self._made[self._at] = self._makers[self._at](self._changed)
+        return self._made[self._at]
+
+    def go(self, by: int) -> None:
+        """Go so many panels forward, or back if negative; nothing beyond the ends."""
+        self._at = max(0, min(self._at + by, len(self._makers) - 1))
+        self._show()
+        self._keyboard.focus(self.panel.focus or "panel")
+
+    @property
+    def controls(self) -> dict[str, widgets.Widget]:
+        moves = {"back": self._back, "next": self._next} if len(self._makers) > 1 else {}
+        return {**self.panel.controls, **moves}
+
+    @property
+    def state(self) -> dict:
+        scores = [panel.score for panel in self._made.values() if panel.score is not None]
+        return {
+            "at": self._at,
+            "of": len(self._makers),
+            "done": len(scores),
+            "right": sum(score == 1 for score in scores),
+        }
+
+    @property
+    def words(self) -> str:
+        return f"{self._heading}\n{self.panel.words}"
+
+    @property
+    def _heading(self) -> str:
+        state = self.state
+        if state["of"] == 1:
+            return self.title
+        done = f" · {state['right']} of {state['done']} right" if state["done"] else ""
+        return f"{self.title} · {state['at'] + 1} of {state['of']}{done}"
+
+    def _changed(self) -> None:
+        self._tell()
+
+    def _show(self) -> None:
+        self._body.children = [self.panel.view]
+        self._back.disabled = self._at == 0
+        self._next.disabled = self._at == len(self._makers) - 1
+        self._tell()
+
+    def _tell(self) -> None:
+        self._head.value = (
+            f'<div class="abh"><p class="abh-title">{html.escape(self._heading)}</p></div>'
+        )
+        own: dict[str, Callable[[], object]] = {
+            "t": lambda: self._keyboard.focus("textarea, .abh-entry input")
+        }
+        if len(self._makers) > 1:
+            own |= {"n": lambda: self.go(1), "b": lambda: self.go(-1)}
+        guarded = {key: style.guarded(action, self._say) for key, action in own.items()}
+        self._keyboard.mean({**guarded, **self.panel.keys})
+        moves = ["n next", "b back"] if len(self._makers) > 1 and "b" not in self.panel.keys else []
+        keys = ", ".join(filter(None, [self.panel.say_keys, *moves]))
+        self._hint.value = f'<div class="abh"><p class="abh-quiet iv-keys">Keys: {keys}</p></div>'
+
+    def _say(self, text: str) -> None:
+        self._said.value = style.live(html.escape(text))
+
+    def _button(self, description: str, action: Callable[[], object]) -> widgets.Button:
+        button = widgets.Button(description=description)
+        button.on_click(style.guarded(action, self._say))
+        return button
+
+    def _static(self) -> tuple[str, str]:
+        """Words and HTML where there is no kernel: the same in every run."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        words, page = self._static()
+        return mimebundle(self.view, words, html=page)
+
+
+class Ask(Series):
+    """One question of the bank, to be answered aloud. Raises ValueError for an unknown id."""
+
+    title = "Say it aloud"
+
+    def __init__(self, id: str):
+        self.question = bank_module.bank()[id]
+        super().__init__([lambda changed: panels.Talk(self.question, changed)])
+
+    def _static(self) -> tuple[str, str]:
+        question = self.question
+        words = "\n".join(
+            [
+                f"“{markup.plain(question.prompt)}”",
+                "A good answer has:",
+                *(f"  {i}. {markup.plain(p)}" for i, p in enumerate(question.points, start=1)),
+            ]
+        )
+        page = f"<p><strong>“{markup.html(question.prompt)}”</strong></p>\n" + style.folded(
+            "A good answer", points(question) + talk.model_answer(question)
+        )
+        return words, page
+
+
+class ByHand(Series):
+    """Computations by hand, one of each kind. seed : another one gives other numbers."""
+
+    title = "By hand"
+
+    def __init__(self, seed: int = 0):
+        self.problems = [by_hand.make(kind, seed) for kind in by_hand.KINDS]
+        super().__init__(
+            [lambda changed, p=problem: panels.Compute(p, changed) for problem in self.problems]
+        )
+
+    def _static(self) -> tuple[str, str]:
+        words = "\n".join(
+            f"{i}. {markup.plain(problem.prompt)}" for i, problem in enumerate(self.problems, 1)
+        )
+        pages = [
+            f"<p><strong>{i}.</strong> {markup.html(problem.prompt)}</p>\n"
+            + style.folded("Worked out", "<br>".join(map(markup.html, problem.worked)))
+            for i, problem in enumerate(self.problems, start=1)
+        ]
+        return words, "\n".join(pages)
+
+
+class DebugThis(Series):
+    """Attention functions to diagnose, the simpler ones first; some of them are right."""
+
+    title = "What is wrong with it?"
+
+    def __init__(self):
+        self.cases = debug.cases()
+        super().__init__(
+            [lambda changed, c=case: panels.ReadKernel(c, changed) for case in self.cases]
+        )
+
+    def _static(self) -> tuple[str, str]:
+        words = "\n\n".join(
+            f"{i}. {case.promise}\n{case.code}\n{case.symptom}"
+            for i, case in enumerate(self.cases, start=1)
+        )
+        pages = [
+            f"<p><strong>{i}.</strong> {style.rich(case.promise)}</p>\n"
+            f"<pre><code>{html.escape(case.code)}</code></pre>\n<p>{style.rich(case.symptom)}</p>\n"
+            + style.folded("What is wrong", _solved(case))
+            for i, case in enumerate(self.cases, start=1)
+        ]
+        return words, "\n".join(pages)
+
+
+def _solved(case: debug.Broken) -> str:
+    right = next(option for option in case.question.options if option.right)
+    fix = f"<pre><code>{html.escape(case.fix)}</code></pre>" if case.fix else ""
+    return f"<p>{style.rich(right.text)} {style.rich(right.feedback)}</p>{fix}"
+
+
+def points(question: bank_module.Question) -> str:
+    """A question's points as an HTML list."""
+    return f"<ul>{''.join(f'<li>{markup.html(point)}</li>' for point in question.points)}</ul>"

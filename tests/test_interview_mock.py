@@ -1,0 +1,416 @@
+"""The mock interview as a reader drives it, without a browser: nothing entered is ever lost."""
+
+import pytest
+
+from helpers.interview import by_hand, debug, mock, panels, record, rounds, store
+from helpers.interview.bank import bank
+from helpers.interview.mock import MockInterview
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+class Clock:
+    def __init__(self):
+        self.seconds = 1000.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def start(clock, minutes=10, seed=1, level="onsite"):
+    interview = MockInterview(level, minutes, seed=seed, now=clock)
+    interview.controls["start"].click()
+    return interview
+
+
+def answer(interview):
+    """Answer the step on show, as well as can be."""
+    panel = interview._panel
+    controls = interview.controls
+    if isinstance(panel, panels.Talk):
+        controls["reveal"].click()
+        controls["point 1"].value = True
+    elif isinstance(panel, panels.FollowUp):
+        controls["reveal"].click()
+        controls["partly"].click()
+    elif isinstance(panel, panels.Compute):
+        for label, number in zip(panel.problem.labels, panel.problem.answer):
+            controls[label].value = f"{number:.6g}"
+        controls["check"].click()
+    elif isinstance(panel, panels.ReadKernel):
+        right = next(x for x, option in panel.broken.question.lettered if option.right)
+        controls[right].click()
+    else:
+        controls["solution"].click()
+
+
+def go_to(interview, kind):
+    """Answer what is asked until a step of that kind is on show."""
+    for _ in range(30):
+        if interview.state["step"][0] == kind:
+            return interview._panel
+        answer(interview)
+        interview.controls["next"].click()
+    raise AssertionError(f"no step of the kind {kind}")
+
+
+# --- A whole round ---
+
+
+@pytest.mark.parametrize("level", ["screen", "onsite", "expert"])
+def test_a_round_goes_from_the_lobby_to_a_report(clock, level):
+    interview = start(clock, level=level)
+    kinds = []
+    while interview.state["at"] == "round":
+        kinds.append(interview.state["step"][0])
+        clock.seconds += 30
+        answer(interview)
+        interview.controls["next"].click()
+    assert set(kinds) == {"question", "follow-up", "by-hand", "kernel", "code"} or (
+        set(kinds) == {"question", "by-hand", "kernel", "code"}  # a follow-up was a question
+    )
+    assert interview.state["at"] == "report"
+    assert interview.state["answered"] == len(kinds)
+    assert "%" in interview.words
+    assert "Lesson" in interview.words
+    (kept,) = record.Records().all()
+    assert kept.finished
+    assert [each.seconds for each in kept.entries] == [30] * len(kinds)
+    interview.controls["again"].click()
+    assert interview.state["at"] == "lobby"
+    assert "Your rounds" in interview._body.children[-1].value
+
+
+def test_the_same_by_keyboard_alone(clock):
+    interview = MockInterview("screen", 10, seed=1, now=clock)
+    press = interview._keyboard.press
+    press("n")
+    for _ in range(20):
+        if interview.state["at"] == "report":
+            break
+        panel = interview._panel
+        if isinstance(panel, panels.Talk | panels.FollowUp):
+            press("t")
+            press(" ")
+            press("2")
+        elif isinstance(panel, panels.ReadKernel):
+            press("a")
+            press("b")
+        elif isinstance(panel, panels.Compute):
+            for label in panel.problem.labels:
+                interview.controls[label].value = "1"  # typed; then Enter
+            press("Ctrl+Enter")
+            press("s")
+            continue
+        else:
+            interview.controls["code"].value = "def nothing(): pass"
+            press("Ctrl+Enter")
+            press("s")
+            continue
+        press("n")
+    assert interview.state["at"] == "report"
+    press("n")
+    assert interview.state["at"] == "lobby"
+
+
+def test_next_waits_for_a_score_and_skip_does_not(clock):
+    interview = start(clock)
+    step = interview.state["step"]
+    interview.controls["answer"].value = "I would say"
+    interview.controls["next"].click()
+    assert interview.state["step"] == step
+    assert "There is no score yet" in interview._said.value
+    interview.controls["skip"].click()
+    assert interview.state["step"] != step
+    kept = record.Records().all()[0].entries[0]
+    assert kept.skipped
+    assert kept.score is None
+    assert kept.answer["written"] == "I would say"
+
+
+# --- Nothing is lost ---
+
+
+def test_every_key_that_is_typed_is_kept_at_once(clock):
+    interview = start(clock)
+    for text in ("T", "Th", "The"):
+        interview.controls["answer"].value = text
+        assert record.Records().all()[0].entries[0].answer["written"] == text
+
+
+@pytest.mark.parametrize("kind", ["question", "by-hand", "kernel", "code"])
+def test_a_round_goes_on_after_the_kernel_died(clock, kind):
+    first = start(clock, seed=5)
+    panel = go_to(first, kind)
+    if kind == "code":
+        first.controls["code"].value = "# what I had\n" + panel.stub
+        first.controls["hint"].click()
+    else:
+        answer(first)
+    clock.seconds += 45
+    first.pause()
+    before = panel.answer, panel.score, first.state["left"], panel.words
+    second = MockInterview(now=clock)
+    assert "not finished" in second._body.children[1].value
+    second.controls["resume"].click()
+    assert second.state["step"] == first.state["step"]
+    after = second._panel.answer, second._panel.score, second.state["left"], second._panel.words
+    assert after == before
+
+
+def test_time_that_is_over_ends_nothing(clock):
+    interview = start(clock)
+    interview.controls["answer"].value = "half an ans"
+    clock.seconds += 11 * 60
+    assert interview.state["left"] == -60
+    interview.controls["answer"].value = "half an answer, and the rest"
+    assert interview.state["at"] == "round"
+    interview.controls["reveal"].click()
+    interview.controls["point 1"].value = True
+    interview.controls["next"].click()
+    assert interview.state["at"] == "report"  # but nothing new is asked
+    assert "not reached" in interview.words
+    kept = record.Records().all()[0].entries[0]
+    assert kept.answer["written"] == "half an answer, and the rest"
+    assert kept.seconds == 11 * 60
+
+
+def test_a_pause_stops_the_clock_and_covers_the_question(clock):
+    interview = start(clock)
+    clock.seconds += 20
+    prompt = interview._panel.words
+    assert prompt in interview.words
+    interview.controls["pause"].click()
+    clock.seconds += 1000
+    assert interview.state["left"] == 580
+    assert not interview.state["running"]
+    assert prompt not in interview.words
+    interview._keyboard.press("n")  # means nothing now
+    interview.controls["pause"].click()
+    clock.seconds += 10
+    assert interview.state["left"] == 570
+    assert prompt in interview.words
+
+
+def test_a_round_can_be_ended_at_any_time(clock):
+    interview = start(clock)
+    interview.controls["answer"].value = "something"
+    interview.controls["end"].click()
+    assert interview.state["at"] == "report"
+    assert "Nothing was scored" in interview.words
+    assert record.Records().all()[0].entries[0].answer["written"] == "something"
+
+
+def test_what_cannot_be_kept_is_said_and_tried_again(clock, folder):
+    interview = start(clock)
+    real = folder / "rounds"
+    away = folder / "away"
+    real.rename(away)
+    real.write_text("a file where the folder was")
+    interview.controls["answer"].value = "while nothing can be written"
+    assert "Could not" in interview._said.value
+    assert store.VARIABLE in interview._said.value
+    real.unlink()
+    away.rename(real)
+    interview.controls["answer"].value += ", and after"
+    assert "Could not" not in interview._said.value
+    kept = record.Records().all()[0].entries[0].answer["written"]
+    assert kept == "while nothing can be written, and after"
+
+
+# --- Panels ---
+
+
+def test_ticks_are_the_score_and_lead_the_follow_up(clock):
+    interview = start(clock)
+    question = interview._panel.question
+    interview.controls["reveal"].click()
+    assert interview._panel.score == 0
+    interview.controls["point 2"].value = True
+    assert interview._panel.score == pytest.approx(1 / len(question.points))
+    interview._keyboard.press("2")
+    assert interview._panel.score == 0
+
+
+def test_a_follow_up_says_whether_its_point_was_said():
+    question = bank()["why-not-d-k"]
+    said = panels.FollowUp(question, 0, said=True)
+    unsaid = panels.FollowUp(question, 0, said=False)
+    assert said.words.startswith("You said: “")
+    assert unsaid.words.startswith("You did not say: “")
+    assert said.score is None
+    said.controls["reveal"].click()
+    for name, score in panels.FollowUp.GRADES:
+        said.controls[name].click()
+        assert said.score == score
+
+
+@pytest.mark.parametrize("kind", list(by_hand.KINDS))
+def test_a_computation_is_worth_less_at_the_second_try(kind):
+    problem = by_hand.make(kind, 2)
+    panel = panels.Compute(problem)
+    for label in problem.labels:
+        panel.controls[label].value = "-12345"
+    panel.controls["check"].click()
+    assert panel.score is None
+    for label, number in zip(problem.labels, problem.answer):
+        panel.controls[label].value = f"{number:.6g}"
+    panel.controls["check"].click()
+    assert panel.score == 0.5
+    panel.controls["solution"].click()
+    assert panel.score == 0.5
+    assert panel.words.count("\n") > len(problem.labels)
+
+
+def test_a_solution_that_was_shown_is_worth_nothing():
+    problem = by_hand.make(next(iter(by_hand.KINDS)), 2)
+    panel = panels.Compute(problem)
+    panel.controls["solution"].click()
+    for label, number in zip(problem.labels, problem.answer):
+        panel.controls[label].value = f"{number:.6g}"
+    panel.controls["check"].click()
+    assert panel.score == 0
+
+
+def test_a_kernel_is_shown_to_the_doctor_once_it_is_understood():
+    broken = debug.cases()[0]
+    panel = panels.ReadKernel(broken)
+    letters = [letter for letter, option in broken.question.lettered if not option.right]
+    panel.controls[letters[0]].click()
+    assert panel.score == 0
+    assert "What the doctor says" not in panel._report.value
+    right = next(letter for letter, option in broken.question.lettered if option.right)
+    panel.controls[right].click()
+    assert panel.score == 0.5
+    assert "What the doctor says" in panel._report.value
+    assert broken.disease.split("|")[0] in panel._report.value
+
+
+class Code:
+    """A whiteboard with code on it."""
+
+    def __init__(self, code):
+        (task,) = (task for task in rounds.coding_tasks() if task.id == "6.1")
+        self.panel = panels.WriteCode(task)
+        self.panel.controls["code"].value = code
+        self.panel.controls["run"].click()
+        self.said = self.panel._said.value + self.panel._verdict.value
+
+
+RIGHT = """
+def softmax(x):
+    m = x.max(axis=-1, keepdims=True)
+    e = np.exp(x - np.where(np.isfinite(m), m, 0))
+    s = e.sum(axis=-1, keepdims=True)
+    return e / np.where(s == 0, 1, s)
+"""
+
+
+def test_code_is_checked():
+    board = Code(RIGHT)
+    assert "✓ passed" in board.said
+    assert board.panel.score == 1
+    board.panel.controls["code"].value = "def softmax(x): return x"
+    board.panel.controls["run"].click()
+    assert board.panel.score == 1  # what passed once has passed
+
+
+def test_hints_cost_a_little_and_the_solution_all():
+    board = Code("")
+    for _ in range(10):
+        board.panel.controls["hint"].click()
+    board.panel.controls["code"].value = RIGHT
+    board.panel.controls["run"].click()
+    assert 0.5 <= board.panel.score < 1
+    board = Code("")
+    board.panel.controls["solution"].click()
+    board.panel.controls["code"].value = RIGHT
+    board.panel.controls["run"].click()
+    assert board.panel.score == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def softmax(x)\n    return x", "cannot read it in line 1"),
+        ("1 / 0", "ZeroDivisionError in line 1, <code>1 / 0</code>"),
+        ("while True: pass", "does not finish"),
+        ("def other(x): return x", "no function <code>softmax</code>"),
+        ("softmax = 3", "no function <code>softmax</code>"),
+        ("def softmax(x):\n    return x[0", "cannot read it in line 2"),
+        ("def softmax(x):\n    raise KeyError('x')", "KeyError"),
+        ("def softmax(x):\n    return np.exp(x) / np.exp(x).sum(axis=0)", "✗ not yet"),
+        ("x = '\0'", "cannot read it"),
+    ],
+)
+def test_code_that_does_not_work_is_told_why(code, said):
+    board = Code(code)
+    assert said in board.said, board.said
+    assert not board.panel.score
+
+
+def test_a_stub_is_not_attempted():
+    (task,) = (task for task in rounds.coding_tasks() if task.id == "6.1")
+    panel = panels.WriteCode(task)
+    assert panel.answer == {}
+    panel.controls["code"].value += "return None"
+    panel.controls["run"].click()
+    assert panel.score is None
+    assert "not attempted" in panel._verdict.value
+
+
+def test_every_coding_task_can_be_written_at_the_whiteboard():
+    for task in rounds.coding_tasks():
+        panel = panels.WriteCode(task)
+        compile(panel.stub + "pass", "stub", "exec")
+        panel.controls["solution"].click()
+        assert task.solution.__name__ in panel._help.value
+
+
+@pytest.mark.parametrize("entered", [{"x": 1}, {"written": 1}, {"tried": 3}, {"code": None}])
+def test_an_answer_of_another_kind_spoils_nothing(clock, entered):
+    interview = start(clock)
+    interview._entry.answer = entered
+    interview._records.save(interview._round)
+    second = MockInterview(now=clock)
+    second.controls["resume"].click()
+    assert second.state["at"] == "round"
+    assert record.Records().all()[0].entries[0].answer == entered
+
+
+# --- The static form ---
+
+
+def test_the_static_form_says_nothing_of_the_reader(clock):
+    before = MockInterview()._repr_mimebundle_()[0]
+    interview = start(clock)
+    interview.controls["answer"].value = "my answer"
+    for shown in (interview, MockInterview("expert", 45)):
+        data = shown._repr_mimebundle_()[0]
+        assert data["text/plain"] == before["text/plain"]
+        assert data["text/html"] == before["text/html"]
+    assert str(len(bank().questions)) in before["text/plain"]
+
+
+def test_looking_writes_nothing(folder):
+    MockInterview()._repr_mimebundle_()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("level", "minutes"), [("senior", 20), ("onsite", 15)])
+def test_another_level_or_length_is_refused(level, minutes):
+    with pytest.raises(ValueError, match=r"there are: screen|10, 20 or 45 minutes"):
+        MockInterview(level, minutes)
+
+
+def test_kinds_have_a_name():
+    assert set(mock._KINDS) == {"question", "follow-up", "by-hand", "kernel", "code"}
