@@ -101,25 +101,20 @@ WRITER = """
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_process_killed_while_it_writes_leaves_a_whole_file(path):
-    seen = set()
-    for attempt in range(5):
+    for _ in range(6):
         writer = start(WRITER, path)
         writer.stdout.readline()
         before = path.read_bytes() if path.exists() else b""
         while not path.exists() or path.read_bytes() == before:
             assert writer.poll() is None
-        for _ in range(attempt * 1000):  # another moment each time
-            pass
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()
         content = json.loads(path.read_bytes())
         assert content["text"] == "x" * 200_000
-        seen.add(content["number"])
         document = Document(path)
         assert document.read() == content  # the lock of the dead does not hold
         document.change(lambda content: content.update(number=-1))
         assert document.notices == []
-    assert seen
 
 
 def test_a_process_that_dies_before_the_replacement_leaves_the_old_file(path, monkeypatch):
@@ -136,7 +131,6 @@ def test_a_process_that_dies_before_the_replacement_leaves_the_old_file(path, mo
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert list(path.parent.glob("*.new"))  # what is left over harms nobody:
-    monkeypatch.setenv(store.VARIABLE, str(path.parent))
     document.change(add(3))
     assert document.read()["numbers"] == [1, 3]
 
@@ -222,7 +216,8 @@ def test_a_damaged_file_is_set_aside_unchanged(path, content, way):
     (aside,) = path.parent.glob("*.damaged-*")
     assert aside.read_bytes() == content
     (notice,) = document.notices
-    assert str(aside) in notice and "nothing in it was changed" in notice
+    assert str(aside) in notice
+    assert "nothing in it was changed" in notice
     assert document.read() == Document(path).read()
     assert len(document.notices) == 1
 

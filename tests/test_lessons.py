@@ -56,3 +56,19 @@ def test_no_formula_stands_outside_dollars(lesson):
     for text in sources(lesson, "markdown"):
         outside = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`", "", text, flags=re.DOTALL)
         assert "\\" not in outside, outside[outside.index("\\") :][:60]
+
+
+def test_the_readme_knows_how_long_each_lesson_takes():
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    said = re.findall(
+        r"^\| \d \| .*\(notebooks/(.+?)\).*\| (\d+) \| (\d+) \|$", readme, re.MULTILINE
+    )
+    assert [name for name, _, _ in said] == [lesson.name for lesson in LESSONS]
+    for lesson, (_, reading, everything) in zip(LESSONS, said):
+        text = "".join(sources(lesson, "markdown"))
+        assert (
+            f"**Time** {everything} minutes with all exercises, {reading} to read and play" in text
+        )
+    hours = [sum(int(minutes[i]) for minutes in said) / 60 for i in (1, 2)]
+    assert "three and a half hours to read and play, eleven with all" in readme
+    assert [round(2 * each) / 2 for each in hours] == [3.5, 11]

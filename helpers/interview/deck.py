@@ -189,7 +189,7 @@ class Deck:
 
     def unmet(self) -> list[Card]:
         """The chosen cards never graded, in the order in which they will come."""
-        return mixed(card for card in self.chosen if card.id not in self._histories)
+        return [card for card in mixed(self.chosen) if card.id not in self._histories]
 
     def new(self) -> list[Card]:
         """Those of them that today's limit still allows."""

@@ -7,7 +7,7 @@ place: first one that shows the answer, then the four grades. All of it works by
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import partial
 
@@ -208,9 +208,12 @@ class Flashcards:
     # --- What is on show ---
 
     def _show(self) -> None:
+        keys = self._keys
+        # First of all, so that a key pressed at what is on show already means it.
+        self._keyboard.mean({key: self._actions[name] for key, name in keys.items()})
         self._show_around()
         self._show_card()
-        self._show_buttons()
+        self._show_buttons(keys.values())
         self._spoken.value = (
             f'<div class="iv-spoken" role="status">{html.escape(self._speech)}</div>'
         )
@@ -243,36 +246,33 @@ class Flashcards:
         if turned:
             look.point(self._link, card.link, card.place)
 
-    def _show_buttons(self) -> None:
-        controls = self.controls
-        actions: dict[str, str] = {}  # key → name of what it does
+    @property
+    def _keys(self) -> dict[str, str]:
+        """Key → the name of the button that it presses now."""
+        keys = {"u": "undo"} if self.deck.done else {}
         if self._side == "front":
-            actions = {" ": "show", "Enter": "show"}
-        elif self._side == "back":
-            preview = self.deck.preview(self._card)
-            for grade, name in GRADES.items():
-                controls[name.lower()].description = f"{grade}  {name}\n{span(preview[grade])}"
-                actions[str(grade)] = name.lower()
-        else:
-            coming, unmet = self.deck.soon(), self.deck.unmet()
-            if coming:
-                controls["soon"].description = f"Go on with {_number(len(coming), 'card')}\nSpace"
-                actions = {" ": "soon", "Enter": "soon"}
-            elif self.deck.next_due() is not None:
-                controls["soon"].description = "Look again\nSpace"
-                actions = {" ": "soon", "Enter": "soon"}
-            if unmet:
-                more = min(_MORE, len(unmet))
-                controls["more"].description = f"{more} more new {_plural(more, 'card')}\nn"
-                actions["n"] = "more"
+            return keys | {" ": "show", "Enter": "show"}
+        if self._side == "back":
+            return keys | {str(grade): name.lower() for grade, name in GRADES.items()}
+        if self.deck.next_due() is not None:
+            keys |= {" ": "soon", "Enter": "soon"}
+        return keys | ({"n": "more"} if self.deck.unmet() else {})
+
+    def _show_buttons(self, active: Collection[str]) -> None:
+        controls = self.controls
+        if self._side == "back":
+            for grade, time in self.deck.preview(self._card).items():
+                name = GRADES[grade]
+                controls[name.lower()].description = f"{grade}  {name}\n{span(time)}"
+        if self._side == "end":
+            coming, more = len(self.deck.soon()), min(_MORE, len(self.deck.unmet()))
+            soon = f"Go on with {_number(coming, 'card')}" if coming else "Look again"
+            controls["soon"].description = f"{soon}\nSpace"
+            controls["more"].description = f"{more} more new {_plural(more, 'card')}\nn"
         for name in ("show", *(each.lower() for each in GRADES.values()), "soon", "more"):
-            hidden = name not in actions.values()
-            controls[name].disabled = hidden
-            controls[name].layout.display = "none" if hidden else ""
-        controls["undo"].disabled = not self.deck.done
-        if self.deck.done:
-            actions["u"] = "undo"
-        self._keyboard.mean({key: self._actions[name] for key, name in actions.items()})
+            controls[name].disabled = name not in active
+            controls[name].layout.display = "" if name in active else "none"
+        controls["undo"].disabled = "undo" not in active
 
     @property
     def _progress_words(self) -> str:

@@ -14,7 +14,7 @@ import traitlets
 
 _MODULE = """
 function render({ model, el }) {
-  let root, observer, inside = false, byHand = false;
+  let root, observer, keeping, inside = false, byHand = false;
   const isText = (target) => target.matches("textarea, select, input:not([type=checkbox])");
   const pressed = (event) => {
     const { target, key } = event;
@@ -33,7 +33,7 @@ function render({ model, el }) {
       return;
     }
     if (target.matches("button, summary, a, input") && (key === " " || key === "Enter")) return;
-    if (!model.get("meaningful").includes(key)) return;
+    if (key.length > 1 && key !== "Enter") return;  // Tab and the like
     event.preventDefault(); event.stopPropagation();
     if (!event.repeat) model.send({ key });  // a key held down is pressed once
   };
@@ -52,7 +52,13 @@ function render({ model, el }) {
       field.setAttribute("data-lm-suppress-shortcuts", "true");
       if (field.closest(".iv-code")) field.spellcheck = false;
     }
-    if (inside && document.activeElement === document.body) root.focus({ preventScroll: true });
+    // The browser takes the focus from a control that is gone a moment after it is gone.
+    clearTimeout(keeping);
+    keeping = setTimeout(keep, 30);
+  };
+  const keep = () => {
+    const lost = document.activeElement === document.body || document.activeElement.disabled;
+    if (inside && lost) root.focus({ preventScroll: true });
   };
   const entered = ({ target, type }) => {
     inside = root.contains(target);
@@ -89,6 +95,7 @@ function render({ model, el }) {
   let timer = setTimeout(start, 0);
   return () => {
     clearTimeout(timer);
+    clearTimeout(keeping);
     observer?.disconnect();
     root?.removeEventListener("keydown", pressed, true);
     root?.removeEventListener("change", chosen);
@@ -105,13 +112,10 @@ export default { render };
 class Keyboard(anywidget.AnyWidget):
     """Put one into a panel (`practice.style.panel`): keys pressed in it become actions.
 
-    meaningful : the keys that mean something now, as the browser calls them ("1", " ", "n"). (A
-    widget's own `keys` are the names of its traits.)
     label : what a screen reader calls the panel.
     """
 
     _esm = _MODULE
-    meaningful = traitlets.List(traitlets.Unicode()).tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, label: str = ""):
@@ -122,11 +126,11 @@ class Keyboard(anywidget.AnyWidget):
     def mean(self, actions: Mapping[str, Callable[[], object]]) -> None:
         """From now on these keys, and no others, do these actions.
 
+        Keys are called as browsers call them: "1", " ", "n", "Enter".
         "Ctrl+Enter" is pressed in a text field too, where Enter in a single line counts as it. An
         action catches what goes wrong in it (`practice.style.guarded`).
         """
         self._actions = dict(actions)
-        self.meaningful = [key for key in actions if key != "Ctrl+Enter"]
 
     def press(self, key: str) -> None:
         """What pressing that key does; nothing if it means nothing."""

@@ -344,7 +344,7 @@ class MockInterview:
             self._body.children = [self._panel.view if self._watch.running else paused]
         else:
             self._head.value = _head("Report")
-            page = report_page.page(self._report, self._round)
+            page = report_page.page(self._report, self._round, self._bank)
             self._body.children = [base.page(page), widgets.HBox([self._controls["again"]])]
         self._controls["pause"].description = "Pause" if self._watch.running else "Go on"
         self._clock.refresh()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from helpers.interview import markup, rounds
+from helpers.interview.bank import Bank
 from helpers.interview.panels.talk import where
 from helpers.interview.record import Round
-from helpers.interview.rounds import Report
+from helpers.interview.rounds import Entry, Report
 
 _MOST = 10  # rounds that the lobby lists
 
@@ -42,21 +44,45 @@ def text(report: Report, round: Round) -> str:
     return "\n".join([*_lines(report, round), *(["Read next:", *read] if read else [])])
 
 
-def page(report: Report, round: Round) -> str:
+def page(report: Report, round: Round, bank: Bank) -> str:
     """The report as HTML."""
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in _lines(report, round))
+    return f"{paragraphs}{_read(report)}{_answers(round, bank)}"
+
+
+def _read(report: Report) -> str:
     if not report.read:
-        return paragraphs
+        return ""
     items = "".join(
         f'<li>{where(place, link)} <span class="abh-quiet">({score:.0%})</span></li>'
         for place, link, score in report.read
     )
-    return f'{paragraphs}<p class="iv-head">Read next, the weakest first</p><ul>{items}</ul>'
+    return f'<p class="iv-head">Read next, the weakest first</p><ul>{items}</ul>'
 
 
-def history(rounds: list[Round], folder: Path) -> str:
+def _answers(round: Round, bank: Bank) -> str:
+    """Everything that was asked and written, to unfold."""
+    items = "".join(
+        f"<p><strong>{_percent(entry.score)}</strong> "
+        f"{markup.html(rounds.about(entry.step, bank).asked)}</p>{_written(entry)}"
+        for entry in round.entries
+    )
+    return f"<details><summary>What was asked, and what you wrote</summary>{items}</details>"
+
+
+def _written(entry: Entry) -> str:
+    """What somebody wrote at a step, as HTML; "" for nothing."""
+    answer = entry.answer
+    if code := answer.get("code"):
+        return f"<pre><code>{html.escape(str(code))}</code></pre>"
+    typed = answer.get("written") or ", ".join(map(str, answer.get("typed", ())))
+    # A $ of the reader's is no formula.
+    return f'<pre class="iv-written">{html.escape(str(typed))}</pre>' if typed.strip(", ") else ""
+
+
+def history(kept: list[Round], folder: Path) -> str:
     """The finished rounds as HTML, the newest first; "" if there is none."""
-    finished = [round for round in rounds if round.finished]
+    finished = [round for round in kept if round.finished]
     if not finished:
         return ""
     lines = "".join(_row(round) for round in finished[:_MOST])

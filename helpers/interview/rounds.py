@@ -200,28 +200,37 @@ def most_follow_ups(minutes: int) -> int:
 
 @dataclass(frozen=True)
 class Topic:
-    """What a step is about, for the report: a title, and where it is taught (place, link)."""
+    """What a step is about, for the report: a title, where it is taught (place, link), and what
+    was asked (text as `markup` has it)."""
 
     title: str
     place: str
     link: str
+    asked: str
 
 
 def about(step: Step, bank: Bank) -> Topic:
     """What a step is about."""
     if step.kind in (QUESTION, FOLLOW_UP):
-        question = bank[step.ref.partition("#")[0]]
-        return Topic(bank.topic(question.topic).title, question.place, question.link)
+        id, _, number = step.ref.partition("#")
+        question = bank[id]
+        asked = question.follow_ups[int(number)].ask if number else question.prompt
+        return _taught(bank.topic(question.topic).title, question, asked)
     if step.kind == BY_HAND:
-        return _taught("Computing by hand", problem(step.ref))
+        item = problem(step.ref)
+        return _taught("Computing by hand", item, item.prompt)
     if step.kind == KERNEL:
-        return _taught("Reading kernels", debug.case(step.ref))
-    return Topic("Coding at the whiteboard", "this lesson, the whiteboard", "")
+        return _taught("Reading kernels", debug.case(step.ref), "What is wrong with this kernel?")
+    task = coding_task(step.ref)
+    place = f"The whiteboard of this lesson, exercise {task.id}"
+    return Topic(
+        "Coding at the whiteboard", place, "", f"{task.title}: write `{task.solution.__name__}`."
+    )
 
 
-def _taught(title: str, item: by_hand.Problem | debug.Broken) -> Topic:
+def _taught(title: str, item: Question | by_hand.Problem | debug.Broken, asked: str) -> Topic:
     where = item.lesson, item.section
-    return Topic(title, bank_module.place(*where), bank_module.link(*where))
+    return Topic(title, bank_module.place(*where), bank_module.link(*where), asked)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,11 @@
 """How panels look: a large prompt, a field for code, points to tick, the clock above them."""
 
 PANELS = """
+.abh-panel.iv-panel.widget-box:focus-visible { outline-offset: -2px; }
+.iv-panel a { color: var(--jp-content-link-color, inherit); text-decoration: underline; }
+.iv-panel .abh-entry.widget-text { width: auto; min-width: 118px; }
+.iv-panel .abh-entry.widget-text .widget-label { max-width: none; overflow: visible; }
+.iv-panel .abh-entry.widget-text input { max-width: 140px; }
 .abh.iv-prompt { font-size: 18px; line-height: 1.45; margin: 6px 0 8px; }
 .abh.iv-prompt p { margin: 0 0 8px; }
 .abh .iv-head { font-weight: 600; margin: 12px 0 4px; }
@@ -29,6 +34,7 @@ PANELS = """
   background: #543894; color: #ffffff; box-shadow: none; }
 .abh-panel button.jupyter-button.iv-main { background: #543894; color: #ffffff;
   border-color: #543894; }
+.abh pre.iv-written { white-space: pre-wrap; font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
 .iv-library details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }

@@ -168,7 +168,7 @@ class WriteCode(Panel):
 
     @property
     def say_keys(self) -> str:
-        return "Ctrl+Enter runs the checker, Esc leaves the field"
+        return "Ctrl+Enter runs the checker"
 
     @property
     def words(self) -> str:
