@@ -117,6 +117,18 @@ def _rounded(numbers) -> str:
     return "; ".join(shown(number) for number in numbers)
 
 
+def _decimal(fraction) -> str:
+    """What follows a fraction: ", which is 3.5"; nothing after a whole number."""
+    return "" if Fraction(fraction).denominator == 1 else f", which is {shown(fraction)}"
+
+
+def _results(fractions) -> str:
+    r"""A row of them: $(\frac{1}{4}, \frac{3}{4})$, in decimals 0.25; 0.75."""
+    whole = all(Fraction(fraction).denominator == 1 for fraction in fractions)
+    decimals = "" if whole else f", in decimals {_rounded(fractions)}"
+    return f"${_row(fractions)}${decimals}"
+
+
 def _signed(number) -> str:
     """For use in a product or after a plus: parentheses around what is negative."""
     return f"({_tex(number)})" if number < 0 else _tex(number)
@@ -152,8 +164,8 @@ def _scaled_score(rng: Random) -> Draft:
         },
         [
             rf"$q \cdot k = {terms} = {score}$",
-            rf"divided by $\sqrt{{{d_k}}} = {root}$: ${_tex(Fraction(score, root))}$, which is "
-            f"{shown(score / root)}",
+            rf"divided by $\sqrt{{{d_k}}} = {root}$: ${_tex(Fraction(score, root))}$"
+            f"{_decimal(Fraction(score, root))}",
         ],
     )
 
@@ -181,7 +193,7 @@ def _softmax_weights(rng: Random) -> Draft:
             f"The exponentials are {', '.join(map(str, powers))}, since $e^{{\\ln n}} = n$ and "
             "$e^0 = 1$.",
             f"Their sum is {total}.",
-            f"The weights are ${_row(shares)}$, which is {_rounded(shares)}.",
+            f"The weights are {_results(shares)}.",
         ],
     )
 
@@ -274,8 +286,7 @@ def _whole_attention(rng: Random) -> Draft:
             r"Divided by $\sqrt{4} = 2$ a key's score is its first entry times $\ln 2$ plus its "
             r"third times $\ln 3$.",
             f"The exponentials are {', '.join(map(str, exps))}, and their sum is {sum(exps)}.",
-            rf"The output is $\frac{{{top}}}{{{sum(exps)}}} = {_tex(exact)}$, which is "
-            f"{shown(exact)}.",
+            rf"The output is $\frac{{{top}}}{{{sum(exps)}}} = {_tex(exact)}${_decimal(exact)}.",
         ],
     )
 
@@ -335,7 +346,7 @@ def _score_variance(rng: Random) -> Draft:
             r"One product $q_i k_i$ has the variance $\sigma^2 \cdot \sigma^2 = \sigma^4 = "
             f"{_tex(std**4)}$.",
             f"There are {d_k} of them, independent: ${_tex(std**4)} \\cdot {d_k} = "
-            f"{_tex(exact)}$, which is {shown(exact)}",
+            f"{_tex(exact)}${_decimal(exact)}",
         ],
     )
 
@@ -357,10 +368,10 @@ def _three_divisors(rng: Random) -> Draft:
         np.sqrt(variances),
         {
             "those are variances: standard deviations are their roots.": variances,
-            r"a division by $d_k$ acts on the standard deviation $\sqrt{d_k}$, and leaves "
-            r"$1/\sqrt{d_k}$ of it.": (std, variance, variance),
-            r"that is $d_k$ for the first: the standard deviation of a sum of $d_k$ independent "
-            r"terms grows like $\sqrt{d_k}$.": (d_k * variance, root * variance, variance),
+            r"dividing by $d_k$ instead of $\sqrt{d_k}$ makes the last another $\sqrt{d_k}$ times "
+            "smaller.": (std, variance, variance),
+            r"the standard deviation of a sum of $d_k$ independent terms grows like $\sqrt{d_k}$, "
+            "not like $d_k$.": (d_k * variance, root * variance, variance),
         },
         [
             f"The variance of a score is ${d_k} \\cdot {variance} \\cdot {variance}$, so its "
@@ -385,8 +396,7 @@ def _initial_score_std(rng: Random) -> Draft:
         f"A fresh model: $d_{{model}} = {d_model}$, heads of {d_head}, $W_Q$ and $W_K$ with "
         f"independent entries of mean 0 and standard deviation {shown(std)}. The inputs have mean "
         "square 1 and are unrelated. What is the standard deviation of a score, unscaled and "
-        "divided "
-        r"by $\sqrt{d_{head}}$?",
+        r"divided by $\sqrt{d_{head}}$?",
         (answer, answer / np.sqrt(d_head)),
         {
             r"$\sigma_W$ comes in squared: once from $W_Q$, once from $W_K$.": (
@@ -429,12 +439,11 @@ def _entries_with_a_mean(rng: Random) -> Draft:
         (pooled, within),
         {
             r"that is $\sigma^4 d_k$, which holds for a mean of 0.": (std**4 * d_k,) * 2,
-            r"within a row the query is fixed: of the two terms $\sigma^2\mu^2 d_k$ one is the "
-            r"same "
-            "for all its keys.": (pooled, pooled),
+            r"within a row the query is fixed: one of the two terms $\sigma^2\mu^2 d_k$ comes from "
+            "what all its keys share, and drops out.": (pooled, pooled),
             "the two are in each other's place.": (within, pooled),
-            r"a shift of all scores of a row is only part of it: the means also multiply the noise "
-            r"of the keys, $\sigma^2\mu^2 d_k$.": (pooled, std**4 * d_k),
+            r"not all that the mean adds is a shift of the row: the query's mean also multiplies "
+            r"what differs between keys, $\sigma^2\mu^2 d_k$.": (pooled, std**4 * d_k),
         },
         [
             r"One product has the variance $(\sigma^2 + \mu^2)^2 - \mu^4 = \sigma^4 + "
@@ -507,7 +516,7 @@ def _softmax_backward(rng: Random) -> Draft:
         [
             rf"$\sum_j p_j g_j = {terms} = {_tex(inner)}$",
             f"$g_i$ minus that: ${_row([b - inner for b in g])}$",
-            f"times $p_i$: ${_row(exact)}$, which is {_rounded(exact)} (they sum to 0)",
+            f"times $p_i$: {_results(exact)} (they sum to 0)",
         ],
     )
 
@@ -536,7 +545,7 @@ def _entropy(rng: Random) -> Draft:
             ),
             "the largest entropy is that of all keys with equal weights, not of the keys that have "
             "some.": (exact, float(exact) / math.log2(len(weights))),
-            r"each term is $p \ln p$: the logarithm is weighed by p.": (
+            r"each term is $p \ln p$: the logarithm is weighted by p.": (
                 sum(halvings),
                 Fraction(sum(halvings), most),
             ),
@@ -622,19 +631,22 @@ def _merge_two_parts(rng: Random) -> Draft:
     out, lse = merge(np.array([float(one)]), np.log(a), np.array([float(other)]), np.log(b))
     logs = np.log([a, b])
     return _draft(
-        f"Two parts of the keys were attended to apart. Outputs (single numbers) and log-sum-exps: "
-        f"${one}$ with $\\mathrm{{lse}} = {_log(a)}$, and ${other}$ with $\\mathrm{{lse}} = "
-        f"{_log(b)}$. What is the output over all keys, and what is $e$ to the power of its lse?",
+        "Two parts of the keys were attended to separately. Outputs (single numbers) and "
+        f"log-sum-exps: ${one}$ with $\\mathrm{{lse}} = {_log(a)}$, and ${other}$ with "
+        f"$\\mathrm{{lse}} = {_log(b)}$. What is the output over all keys, and what is $e$ to the "
+        "power of its lse?",
         (out[0], np.exp(lse)),
         {
             "that is the plain mean: a part weighs $e$ to its lse.": ((one + other) / 2, a + b),
-            "the parts were weighed by the other's lse.": (
+            "each part got the other's weight.": (
                 (b * one + a * other) / (a + b),
                 a + b,
             ),
-            "each output already is divided by its sum: weigh the two, and divide by both "
-            "weights.": (a * one + b * other, a + b),
-            "the parts were weighed by their lse: it is the exponential that counts.": (
+            "that is the numerator: divide by the sum of both weights.": (
+                a * one + b * other,
+                a + b,
+            ),
+            "each part was weighted by its lse: the weight is the exponential of it.": (
                 np.dot(logs, [one, other]) / logs.sum(),
                 a + b,
             ),
@@ -665,11 +677,11 @@ def _flash_backward(rng: Random) -> Draft:
     exact = weight * (d_weight - delta)
     kept = math.exp(math.log(score) - math.log(n * score))
     return _draft(
-        f"The backward pass of FlashAttention, one query and one key. Kept from the forward pass: "
-        f"the output $O = {_row(out)}$ and $\\mathrm{{lse}} = {_log(n * score)}$. The score is "
-        f"${_log(score)}$, the value $V = {_row(value)}$, the incoming gradient $dO = "
-        f"{_row(grad)}$. "
-        r"What is $\Delta = \sum_c dO_c\,O_c$, and what is the gradient $dS$ of this scaled score?",
+        "The backward pass of FlashAttention, one query and one of its keys. Kept from the "
+        f"forward pass: the output $O = {_row(out)}$ and $\\mathrm{{lse}} = {_log(n * score)}$. "
+        f"The scaled score is ${_log(score)}$, the value $V = {_row(value)}$, the incoming "
+        f"gradient $dO = {_row(grad)}$. "
+        r"What is $\Delta = \sum_c dO_c\,O_c$, and what is the gradient $dS$ at this scaled score?",
         (delta, kept * (d_weight - delta)),
         {
             r"$\Delta$ was not taken off: $dS = P\,(dP - \Delta)$.": (delta, weight * d_weight),
@@ -704,9 +716,8 @@ def _kv_cache_bytes(rng: Random) -> Draft:
     answer = count * 2 / GIB
     return _draft(
         f"A model has {layers} layers, {kv_heads * group} heads of queries and {kv_heads} of keys "
-        f"and values, each of {d_head}. How large is the KV cache of one sequence of {T:,} tokens, "
-        f"with "
-        "2 bytes a number?",
+        f"and values, each of {d_head} features. How large is the KV cache of one sequence of "
+        f"{T:,} tokens, with 2 bytes a number?",
         answer,
         {
             "keys and values are both kept: twice as much.": answer / 2,
@@ -735,8 +746,7 @@ def _score_matrix_bytes(rng: Random) -> Draft:
     answer = np.empty((0, heads, T, T), np.float16).itemsize * heads * T**2 / MIB
     return _draft(
         f"Plain attention in float16: {heads} heads of 64, one sequence of {T:,} tokens. How much "
-        f"do "
-        "the score matrices of one layer take?",
+        "memory do the score matrices of one layer take?",
         answer,
         {
             "that is one head: each has a matrix of its own.": answer / heads,
@@ -796,23 +806,21 @@ def _bytes_moved(rng: Random) -> Draft:
     plain = (sum(reads.values()) * T * d + 4 * T * T) * 2 / MIB
     tiled = sum(2 * (2 * block * d + 2 * T * d) for _ in range(passes)) / MIB
     return _draft(
-        f"One head, T = {T:,}, d = {d}, 2 bytes a number, no mask. Count the bytes between main "
-        f"memory "
-        "and the chip. Plain attention makes three passes: it writes the scores, turns them into "
-        "weights, multiplies these by V; both matrices go through main memory. Tiled attention "
-        "keeps "
-        f"blocks of {block} queries with their output on the chip, and all keys and values go past "
-        "each block. (Leave out the lse.)",
+        f"One head, T = {T:,}, d = {d}, 2 bytes a number, no mask. Count the bytes that move "
+        "between main memory and the chip. Plain attention makes three passes: it computes the "
+        "scores, turns them into weights, and multiplies these by V; scores and weights both go "
+        f"through main memory. Tiled attention keeps {block} queries at a time on the chip, with "
+        "their output, and reads all keys and values for them. (Leave out the lse.)",
         (plain, tiled),
         {
-            "a matrix of T · T is written and read twice over, scores and weights: four times in "
-            "all.": (2 * matrix + 4 * row, tiled),
+            "scores and weights are each written and then read: the T × T matrix moves four "
+            "times.": (2 * matrix + 4 * row, tiled),
             "tiled attention reads all keys and values again for each block of queries.": (
                 plain,
                 4 * row,
             ),
             "those are numbers: each has 2 bytes.": (plain / 2, tiled / 2),
-            "keys and values both go past: that counts one of them.": (
+            "keys and values are both read again: that counts only one of them.": (
                 plain,
                 2 * row + passes * row,
             ),
@@ -922,19 +930,18 @@ def _visible_keys(rng: Random) -> Draft:
                     for corner in ("upper_left", "lower_right"))  # fmt: skip
     return _draft(
         f"{T_q} new queries meet a cache of {T_k} keys, their own among them, under a causal mask. "
-        f"How many keys does query {i} see (counted from 0), if the mask is aligned to the upper "
-        f"left, as "
-        "PyTorch's `is_causal`, and if it is aligned to the lower right?",
+        f"How many keys does query {i} (counted from 0) see, if the mask is aligned to the upper "
+        "left, as PyTorch's `is_causal` does it, and if it is aligned to the lower right?",
         (upper, lower),
         {
             "the two corners are in each other's place.": (lower, upper),
             "counted from 0, query i sees its own key too: i + 1 of them.": (upper - 1, lower - 1),
-            "the corners differ where queries and keys differ in number: the last query sees all "
-            "keys under lower right.": (upper, upper),
+            "the corners differ where there are more keys than queries: at the lower right the "
+            "last query sees all keys.": (upper, upper),
             "a causal mask hides something from all but the last query.": (T_k, T_k),
         },
         [
-            f"Upper left: keys 0 to {i}, that is {upper}.",
+            f"Upper left: {f'keys 0 to {i}' if i else 'key 0 alone'}, that is {upper}.",
             f"Lower right: the last query sees all {T_k}; query {i} is {T_q - 1 - i} before it, "
             f"and sees {lower}.",
             f"Together: {upper}; {lower}",

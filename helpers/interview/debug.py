@@ -113,13 +113,14 @@ class Broken:
     def promise(self) -> str:
         """In words, what the function is meant to do: shapes, causality, arguments, scale."""
         layout = self.conventions.get("layout", "BHTD")
-        said = [f"Arrays are ({', '.join(layout)}), the result too."]
+        scale = "d_k" if "scale" in self.conventions else "√d_k"
+        said = [f"softmax(QKᵀ / {scale}) V. Arrays are ({', '.join(layout)}), the result too."]
         if self.conventions.get("causal"):
             said.append(_CAUSAL[self.conventions.get("causal_alignment", "upper_left")])
         arguments = inspect.signature(self.function).parameters
         said += [words for name, words in _ARGUMENTS.items() if name in arguments]
         if "scale" in self.conventions:
-            said.append("The model was trained with muP, which wants the scale 1/d_k.")
+            said.append("(The model was trained with muP, which divides by d_k.)")
         if re.search(r"\bsoftmax\(", self.code):
             said.append(
                 "`softmax` is right: it subtracts the largest score, and a row of −∞ gives zeros."

@@ -31,12 +31,11 @@ _case(
     disease="no-scale",
     level="screen",
     minutes=2,
-    symptom="Before any training the largest weight of a row is about 0.85 on average, with 64 "
-    "keys, d_k = 128 and entries of variance 1.",
+    symptom="Before any training, with 64 keys, d_k = 128 and entries of variance 1, the largest "
+    "weight of a row is about 0.85 on average. PyTorch's attention gives 0.11.",
     right="The scores are never divided by √d_k.",
     because="The product goes straight into the exponential. A score then has a standard deviation "
-    "of √128 ≈ 11.3 instead of 1, and softmax all but picks a winner. With the scale, the largest "
-    "weight of 64 is about 0.11.",
+    "of √128 ≈ 11.3 instead of 1, and softmax all but picks a winner.",
     wrong={
         "Subtracting the maximum sharpens the rows.": "What a whole row shares changes no weight: "
         "numerator and sum are multiplied by the same e^(−m).",
@@ -84,7 +83,7 @@ _case(
     level="screen",
     minutes=2,
     symptom="Before any training the weights over 64 keys are nearly all alike: for d_k = 64 their "
-    "entropy is 0.998 of the largest possible one, where 0.89 is usual.",
+    "entropy is 0.998 of the largest possible one. PyTorch's attention gives 0.89.",
     right="The scale is applied twice, so the scores are divided by d_k.",
     because="`q` is divided by √D, and the scores are again: 1/√D · 1/√D = 1/D. Their standard "
     "deviation is then 1/√64, an eighth of what it should be.",

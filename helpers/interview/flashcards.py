@@ -237,7 +237,8 @@ class Flashcards:
         else:
             head = f"<span>{html.escape(card.title)}</span><span>{card.level}</span>"
             front = f"<p>{markup.html(card.front)}</p>"
-            back = f'<div class="abh iv-back">{_back_html(card)}</div>'
+            short = "" if card.points else " iv-short"
+            back = f'<div class="abh iv-back{short}">{_back_html(card)}</div>'
         self._head.value = f'<div class="iv-head">{head or "&nbsp;"}</div>'
         self._front.value = f'<div class="abh iv-front"><div>{front}</div></div>'
         turned = self._side == "back"

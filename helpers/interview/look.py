@@ -36,12 +36,13 @@ CARDS = """
 .iv-card.widget-box { overflow: visible; margin: 6px 2px 14px; padding: 0; border-radius: 12px;
   border: 1px solid var(--jp-border-color1, #8888); background: var(--jp-layout-color1, #fff);
   box-shadow: 0 1px 2px rgba(0, 0, 0, 0.16), 0 6px 18px rgba(0, 0, 0, 0.12); }
-.iv-card > .widget-html, .iv-card > .widget-htmlmath { margin: 0; width: auto; height: auto;
+.iv-card > .widget-html, .iv-card > .widget-htmlmath { margin: 0; width: 100%; height: auto;
   overflow: visible; }
-.iv-card .widget-html-content, .iv-card .widget-htmlmath-content { overflow: visible; }
+.iv-card .widget-html-content, .iv-card .widget-htmlmath-content { overflow: visible; flex: 1 1 0;
+  min-width: 0; }
 .iv-card .iv-head { display: flex; justify-content: space-between; gap: 16px; padding: 12px 22px 0;
   font-size: 13px; color: var(--jp-content-font-color2, inherit); }
-.iv-card .iv-front { display: flex; align-items: center; min-height: 116px; padding: 6px 40px;
+.iv-card .iv-front { display: flex; align-items: center; min-height: 104px; padding: 6px 40px 18px;
   font-size: 21px; line-height: 1.45; }
 .iv-card .iv-front p { margin: 0; max-width: 34em; text-wrap: pretty; }
 .iv-bar.widget-box { overflow: visible; flex-flow: row nowrap; gap: 10px; padding: 0 22px 16px;
@@ -58,6 +59,7 @@ CARDS = """
 .abh-panel .iv-bar button.iv-grade-4 { border-bottom-color: #2b86c5; }
 .iv-card .iv-back { border-top: 1px solid var(--jp-border-color2, #8886); padding: 12px 40px 8px;
   font-size: 15px; line-height: 1.55; }
+.iv-card .iv-back.iv-short { font-size: 21px; line-height: 1.45; }
 .iv-card .iv-back h4 { margin: 11px 0 3px; font-size: 13px; font-weight: 600; letter-spacing: 0;
   color: var(--jp-content-font-color2, inherit); }
 .iv-card .iv-back h4:first-child { margin-top: 0; }

@@ -157,6 +157,8 @@ class _Locked:
 
 def _cannot(verb: str, path: Path, error: Exception) -> StoreError:
     why = getattr(error, "strerror", None) or _short(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        why = "something that is no folder stands where its folder should be"
     return StoreError(
         f"Could not {verb} {path}: {why}. Make room or give yourself the right to write there, or "
         f"set the variable {VARIABLE} to another folder and restart the kernel."

@@ -26,7 +26,7 @@ CSS = """
   border-radius: 3px; }
 .abh pre { background: var(--jp-layout-color2, transparent); padding: 10px 12px; margin: 4px 0;
   border-radius: 4px; overflow-x: auto; line-height: 1.45; }
-.abh pre code { background: none; padding: 0; }
+.abh pre code { background: none; padding: 0; white-space: pre; }
 .abh-box, .abh-panel.widget-box { border: 1px solid var(--jp-border-color1, #8888);
   border-radius: 6px; padding: 12px 14px; margin: 6px 0; max-width: 860px; box-sizing: border-box; }
 .abh-panel.widget-box { overflow: visible; }

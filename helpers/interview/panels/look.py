@@ -17,9 +17,9 @@ PANELS = """
 .iv-code textarea { font-family: var(--jp-code-font-family, monospace); font-size: 13px;
   line-height: 1.45; tab-size: 4; white-space: pre; overflow-x: auto; resize: vertical; }
 .iv-point.widget-checkbox { width: auto; height: auto; margin: 3px 2px; }
-.iv-point.widget-checkbox label { display: flex; align-items: baseline; gap: 8px; width: auto;
+.iv-point.widget-checkbox label { display: flex; align-items: flex-start; gap: 8px; width: auto;
   height: auto; white-space: normal; line-height: 1.45; font-size: 14px; }
-.iv-point.widget-checkbox input { flex: none; margin: 0; transform: translateY(1px); }
+.iv-point.widget-checkbox input { flex: none; margin: 3px 0 0; }
 .iv-top.widget-box { align-items: center; flex-wrap: wrap; overflow: visible; gap: 2px 6px;
   border-bottom: 1px solid var(--jp-border-color2, #8886); padding: 0 0 6px; margin: 0 0 6px; }
 .iv-clock { flex: 1; font-variant-numeric: tabular-nums; font-size: 14px; padding: 0 4px;
@@ -27,14 +27,14 @@ PANELS = """
 .iv-clock .iv-left { font-weight: 600; margin-right: 18px; }
 .iv-clock .iv-over { color: var(--jp-warn-color0, #b26a00); }
 .iv-clock .iv-item { color: var(--jp-content-font-color2, inherit); }
-.iv-choice.widget-toggle-buttons { display: flex; width: auto; align-items: center; }
+.iv-choice.widget-toggle-buttons { display: flex; margin: 4px 2px; width: auto; align-items: center; }
 .iv-choice.widget-toggle-buttons > .widget-label { width: 60px; }
 .iv-choice .widget-toggle-button { width: auto; padding: 0 14px; }
 .iv-choice .widget-toggle-button.mod-active, .iv-choice .widget-toggle-button.mod-active:hover {
   background: #543894; color: #ffffff; box-shadow: none; }
 .abh-panel button.jupyter-button.iv-main { background: #543894; color: #ffffff;
   border-color: #543894; }
-.abh pre.iv-written { white-space: pre-wrap; font-family: inherit; font-size: 14px; }
+.abh pre.iv-written { white-space: pre-wrap; overflow-wrap: anywhere; font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
 .iv-library details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }
