@@ -75,6 +75,15 @@ def test_the_lesson_shows_three_logs_and_the_checker_tries_others():
     assert len({len(log.steps) for log in hidden}) > 1
 
 
+def test_the_healthy_log_is_that_of_a_model_with_attention():
+    """A run whose attention is switched off has the same scale in its settings."""
+    healthy = run_logs.shown()["B"]
+    assert healthy.entropy[-1] < 0.5 < healthy.entropy[0]
+    assert healthy.score_std[-1] > 2
+    settings = [(x.d_head, x.learning_rate, x.diagnosis, x.seed) for x in run_logs._recorded()]
+    assert len(set(settings)) == len(settings)
+
+
 def test_every_log_starts_where_its_scale_puts_it():
     power = {"healthy": 0, "no scale": 0.5, "divided by d_k": -0.5}
     for log in (*run_logs.shown().values(), *run_logs.hidden()):

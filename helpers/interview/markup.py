@@ -11,6 +11,8 @@ import html as _html
 import re
 from collections.abc import Callable
 
+from helpers.practice.style import lowered
+
 _PARTS = re.compile(r"\$([^$]+)\$|`([^`]+)`")
 
 # What a formula may hold besides letters, digits and + − = / ( ) [ ] | , . < >: TeX → plain.
@@ -44,25 +46,29 @@ def _escaped(text: str) -> str:
     return _html.escape(text, quote=False)
 
 
+def _words(text: str) -> str:
+    return lowered(_escaped(text))
+
+
 def _code(text: str) -> str:
     return f"<code>{_escaped(text)}</code>"
 
 
 def html(text: str) -> str:
     """For pages that MathJax reads, such as JupyterLab's: formulas stay between dollars."""
-    return _map(text, _escaped, lambda tex: f"${_escaped(tex)}$", _code)
+    return _map(text, _words, lambda tex: f"${_escaped(tex)}$", _code)
 
 
 def anki(text: str) -> str:
     r"""For Anki, which sets what stands between \( and \)."""
-    return _map(text, _escaped, lambda tex: rf"\({_escaped(tex)}\)", _code)
+    return _map(text, _words, lambda tex: rf"\({_escaped(tex)}\)", _code)
 
 
 def drawn(text: str) -> str:
     """For a page of its own: each formula an SVG picture, with its words for screen readers."""
     from helpers.pictures.formula import formula
 
-    return _map(text, _escaped, lambda tex: formula(tex, in_words(tex)), _code)
+    return _map(text, _words, lambda tex: formula(tex, in_words(tex)), _code)
 
 
 def plain(text: str) -> str:

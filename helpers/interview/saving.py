@@ -7,13 +7,12 @@ what was there before or the whole new file. What goes wrong is said in a senten
 from __future__ import annotations
 
 import html
-import os
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 import ipywidgets as widgets
 
+from helpers.interview import atomic
 from helpers.practice import style
 
 
@@ -32,16 +31,8 @@ def write(path: str | Path, content: bytes) -> Path:
         raise SaveError(f"{target} is a folder: name a file in it.")
     if not target.parent.is_dir():
         raise SaveError(f"There is no folder {target.parent}: name a file in one that exists.")
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.new")
     try:
-        try:
-            with open(draft, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
+        atomic.replace(target, content)
     except OSError as error:
         raise SaveError(
             f"{target} could not be written: {error.strerror or error}. If it is open in another "

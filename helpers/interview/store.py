@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,8 @@ from typing import TypeVar
 
 import platformdirs
 from filelock import FileLock, Timeout
+
+from helpers.interview import atomic
 
 VARIABLE = "ATTENTION_LESSONS_DATA"  # names another folder, for a shared server or a test
 FORMAT = 1
@@ -116,19 +117,9 @@ class Document:
 
     def _write(self, content: dict) -> None:
         text = json.dumps(content, ensure_ascii=False, indent=1)
-        draft = None
         try:
-            handle, draft = tempfile.mkstemp(
-                prefix=f".{self.path.stem}-", suffix=".new", dir=self.path.parent
-            )
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode("utf-8"))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path)
+            atomic.replace(self.path, text.encode("utf-8"))
         except OSError as error:
-            if draft is not None:
-                Path(draft).unlink(missing_ok=True)
             raise _cannot("write", self.path, error) from None
 
 

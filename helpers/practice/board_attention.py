@@ -36,7 +36,7 @@ def causal_attention(q, k, v):
     T_q, T_k = q.shape[-2], k.shape[-2]
     scaled = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])  # (H, T_q, T_k)
     position = np.arange(T_k - T_q, T_k)[:, None]  # of each query among the keys
-    masked = np.where(np.arange(T_k) <= position, scaled, -np.inf)  # exp(-inf) = 0
+    masked = np.where(np.arange(T_k) <= position, scaled, -np.inf)  # exp(−∞) = 0
     exps = np.exp(masked - masked.max(axis=-1, keepdims=True))
     return exps / exps.sum(axis=-1, keepdims=True) @ v  # (H, T_q, d_v)
 
@@ -303,7 +303,7 @@ DECODE = Trial(
     hints=(
         "Which of the three projections of x must be kept for later tokens, and which is used now "
         "and never again?",
-        "Key and value go into the caches first: a token attends to itself too, and with T = 0 to "
+        "Put key and value into the caches first: a token attends to itself too, and with T = 0 to "
         "nothing else.",
         "`np.concatenate([k_cache, (x @ w_k)[None]])` makes a new array of (T + 1, d_k).",
         "One query needs no mask: `k_cache @ q / np.sqrt(len(q))` is (T + 1,), its softmax times "

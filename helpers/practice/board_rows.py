@@ -24,8 +24,8 @@ __all__ = ["EXERCISES"]
 
 def softmax(x):
     largest = x.max(axis=-1, keepdims=True)  # (..., 1), one per row
-    largest = np.where(largest == -np.inf, 0, largest)  # all masked: -inf − (-inf) would be nan
-    exps = np.exp(x - largest)  # no exponent above 0, so no overflow; exp(-inf) = 0
+    largest = np.where(largest == -np.inf, 0, largest)  # all masked: −∞ − (−∞) would be nan
+    exps = np.exp(x - largest)  # no exponent above 0, so no overflow; exp(−∞) = 0
     total = exps.sum(axis=-1, keepdims=True)
     return exps / np.where(total == 0, 1, total)  # all masked: 0/1, not 0/0
 
@@ -231,8 +231,8 @@ ONLINE = Exercise(
         "Attention of one query, over keys and values taken in blocks of `block` rows; the last "
         "block may be shorter. Go through the blocks once and carry a running maximum, a running "
         "sum and a running output along. Scores are divided by √d_k and then lie between −10,000 "
-        "and 10,000; nothing is masked. The checker sees the result alone: that no more than "
-        "`block` scores exist at a time is up to you."
+        "and 10,000; nothing is masked. The checker sees the result alone, so it is up to you that "
+        "no more than `block` scores exist at a time."
     ),
     signature=(
         "online_softmax(q, K, V, block): (d_k,), (T_k, d_k), (T_k, d_v), a whole number -> (d_v,)"
@@ -281,10 +281,10 @@ MERGE = Exercise(
     difficulty="medium",
     statement=(
         "T queries have attended to some of the keys (part a) and to the others (part b). Each "
-        "`out` is divided by its own sum already; each `lse` is ln Σ exp(score) over that part's "
+        "row of `out` is divided by its own sum already; `lse` is ln Σ exp(score) over that part's "
         "keys, between −10,000 and 10,000, or −∞ where a query saw none of them, and its row of "
         "`out` is then zeros. Return the output over all keys, with the lse over all keys as one "
-        "more column. No nan; a query saw a key in at least one part."
+        "more column. No nan may come out. Every query saw a key in at least one part."
     ),
     signature="merge(out_a, lse_a, out_b, lse_b): (T, d_v), (T,), (T, d_v), (T,) -> (T, d_v + 1)",
     hints=(
@@ -360,8 +360,8 @@ SOFTMAX_BACKWARD = Exercise(
     hints=(
         "For one row the Jacobian is ∂p_i/∂s_j = p_i (δ_ij − p_j). Write the gradient of s_j as a "
         "sum over i of g_i times that.",
-        "The term with δ gives p_j g_j. In the other p_j stands before the sum, Σ p_i g_i, which "
-        "is the same number for the whole row.",
+        "The term with δ gives p_j g_j. In the other term p_j stands before a sum, Σ p_i g_i, "
+        "which is the same number for the whole row.",
         "`(weights * grad_weights).sum(axis=-1, keepdims=True)` is that number for every row.",
         "p · (g − Σ p g). Check: each row of the result sums to 0.",
     ),

@@ -101,8 +101,8 @@ QUIZ = collection(
         (
             Option(
                 "“It keeps the numbers small, so that training is stable.”",
-                "True, and it would be as true of a division by 100. Why this number, and what "
-                "goes wrong without it, is what was asked.",
+                "A division by 100 would keep them small too. Why this number, and what goes "
+                "wrong without it, is what was asked.",
             ),
             Option(
                 "“It normalises the weights, so that each row sums to 1.”",
@@ -110,17 +110,20 @@ QUIZ = collection(
             ),
             Option(
                 "“A score is a sum of d_k products. For independent entries of mean 0 and variance "
-                "1 its standard deviation is √d_k. Divided by that it is 1 for every head size, so "
-                "that the softmax neither starts nearly one-hot nor nearly uniform.”",
+                "1 its standard deviation is √d_k. Divided by that it is 1 for every head size, "
+                "and the softmax starts neither nearly one-hot nor nearly uniform.”",
                 "The sum, its spread, what the softmax makes of it, and under which assumptions. "
                 "A follow-up about trained models is then welcome: there the entries are no longer "
                 "independent.",
                 right=True,
             ),
             Option(
-                "“Without it the softmax saturates and all gradients vanish.”",
-                "Half of it. Lesson 3 measured at d_k = 128 that the gradient at q becomes larger "
-                "on average and very uneven: about a quarter of the rows get next to none.",
+                "“Without it the scores have a standard deviation of √d_k. So the softmax "
+                "saturates, its Jacobian is zero in every row, no gradient arrives at W_Q and W_K, "
+                "and these two matrices stay where they were at the start, for the whole run.”",
+                "The first half is right. But lesson 3 measured at d_k = 128 that the gradient at "
+                "q becomes larger on average and very uneven: about a quarter of the rows get "
+                "next to none. And in lesson 4's failing run W_Q and W_K moved a lot.",
             ),
         ),
     ),
@@ -147,8 +150,10 @@ QUIZ = collection(
                 "were asked for.",
             ),
             Option(
-                "“It hardly matters: W_Q and W_K can learn any factor.”",
-                "They can represent it. Lesson 4 trained a model with the factor folded into W_Q: "
+                "“It hardly matters. W_Q and W_K can learn any factor, so a model without the "
+                "scale, or with the scale folded into W_Q, starts elsewhere at most, and after "
+                "some more steps it is where the others are.”",
+                "They can represent any factor. Lesson 4 trained a model with the factor folded into W_Q: "
                 "the same function at the start, and the run failed under AdamW.",
             ),
         ),
@@ -163,7 +168,9 @@ QUIZ = collection(
                 "T².",
             ),
             Option(
-                "“It approximates the softmax block by block, which is good enough in practice.”",
+                "“It approximates the softmax: each block of keys gets a softmax of its own, and "
+                "the blocks' outputs are averaged. That saves the T × T matrix, and the error is "
+                "small enough in practice, above all in half precision.”",
                 "It is exact up to rounding: when a block brings a larger maximum, what was summed "
                 "before is rescaled.",
             ),
@@ -202,9 +209,11 @@ QUIZ = collection(
                 "that part grows with the length.",
             ),
             Option(
-                "“It stores Q, K and V of all earlier tokens.”",
+                "“It stores Q, K and V of all earlier tokens, so that nothing about them is "
+                "computed again. It costs memory, 3 · layers · heads · d_head numbers a token, and "
+                "each new token needs no more than its own projections.”",
                 "An earlier token's query has been used once, for that token, and is never needed "
-                "again.",
+                "again. So it is 2, not 3, KV heads count, and the cache must be read.",
             ),
         ),
     ),
@@ -218,9 +227,11 @@ QUIZ = collection(
                 "keys.",
             ),
             Option(
-                "“The model has fewer parameters.”",
-                "It has: W_K and W_V shrink, in Llama 3.1 8B by 0.8 billion numbers, 9 % of what "
-                "the model would have. That is welcome, and not the reason.",
+                "“The model has fewer parameters: W_K and W_V shrink by the factor heads / KV "
+                "heads.”",
+                "True, and beside the point. In Llama 3.1 8B it saves 0.8 billion numbers, 9 % of "
+                "what the model would have. The reason is the cache, which must be kept for every "
+                "token and read for every new one.",
             ),
             Option(
                 "“Heads in a group attend to the same places anyway.”",
@@ -253,17 +264,20 @@ QUIZ = collection(
             ),
             Option(
                 "“Against a reference in higher precision, on random inputs: lengths that are no "
-                "multiple of a block, T_q ≠ T_k, a d_k that is neither 64 nor a square, causal or "
-                "not, large scores, gradients. The tolerance comes from what plain attention errs "
-                "in the same dtype.”",
-                "Each of the sizes is there because of a mistake that others hide, and the "
-                "tolerance neither fails a right kernel nor passes a wrong one.",
+                "multiple of a block, T_q ≠ T_k, a d_k other than 64, causal or not, large scores, "
+                "gradients. The tolerance comes from the error of plain attention in the same "
+                "dtype.”",
+                "Each of the sizes is there because of a mistake that other sizes hide, and the "
+                "tolerance follows what the dtype can do.",
                 right=True,
             ),
             Option(
-                "“I compare with PyTorch's output by `torch.equal`.”",
-                "Two right kernels add in different orders and round differently: this fails right "
-                "ones.",
+                "“I compare with PyTorch's attention by `torch.equal`, on some hundred random "
+                "inputs: all lengths and head sizes, causal or not, large and small scores, and "
+                "the gradients too. Where a single bit differs, the kernel is wrong, and so I need "
+                "no tolerance that somebody would have to choose.”",
+                "Good inputs, but two right kernels add in different orders and round differently: "
+                "this fails right ones.",
             ),
         ),
     ),
@@ -273,9 +287,11 @@ QUIZ = collection(
         "replaced. What do you do first?” Which answer would you give?",
         (
             Option(
-                "“A smaller learning rate and a longer warm-up.”",
+                "“A smaller learning rate and a longer warm-up, from the last good checkpoint, a "
+                "few values of each. Such plateaus come from steps that were too large early on, "
+                "and the new kernel is at most a little less precise than the old one.”",
                 "That may hide the fault: at lesson 4's smaller rate a missing scale costs less, "
-                "and it is still missing.",
+                "and it is still missing. That the kernel is right was assumed, not tested.",
             ),
             Option(
                 "“Compare the two kernels on random inputs, and look at step 0: the spread of each "

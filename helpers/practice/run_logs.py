@@ -20,8 +20,8 @@ NAMES = {"1/d": "A", "1/√d": "B", "none": "C"}  # what the lesson calls the th
 # What the record's other runs change. Weights that start smaller than "unit" give q and k another
 # variance than 1, and then the scores at the start say less.
 _PLAIN = {
-    "attention": "torch", "init": "unit", "qk_norm": False, "softcap": None, "fold_scale": False, "freeze_qk": False,
-    "rescale_at": None,
+    "attention": "torch", "init": "unit", "qk_norm": False, "softcap": None, "fold_scale": False,
+    "freeze_qk": False, "rescale_at": None,
 }  # fmt: skip
 _SHOWN = {"d_head": 128, "learning_rate": 1e-3, "seed": 0}
 _SEEDS = 2  # of one setting, at most, that the checker tries

@@ -100,12 +100,17 @@ SHEET = f"<style>{CSS}{_TINTS}</style>"
 _STRONG = r"\*\*(?=\S)([^*]+)(?<=\S)\*\*"  # not the powers in x ** 2 and y ** 2
 
 
+def lowered(text: str) -> str:
+    """d_k with its k low, in HTML."""
+    low = r"(?<![a-zA-Z]{2})([a-zA-ZΣσμ∂])_(k|v|q|head|model|i|W|Q|K|V)\b"
+    return re.sub(low, r"\1<sub>\2</sub>", text)
+
+
 def rich(text: str) -> str:
     """Plain text as HTML: escaped, `code` as <code>, **strong** as <strong>, d_k with its k low."""
     escaped = html.escape(text, quote=False)
     parts = re.split(r"`([^`]+)`", escaped)
-    low = r"(?<![a-zA-Z]{2})([a-zA-ZΣσμ∂])_(k|v|q|head|model|i|W|Q|K|V)\b"
-    parts[::2] = [re.sub(low, r"\1<sub>\2</sub>", part) for part in parts[::2]]
+    parts[::2] = map(lowered, parts[::2])
     parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
     escaped = "".join(parts)
     return re.sub(_STRONG, r"<strong>\1</strong>", escaped)

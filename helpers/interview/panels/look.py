@@ -27,14 +27,16 @@ PANELS = """
 .iv-clock .iv-left { font-weight: 600; margin-right: 18px; }
 .iv-clock .iv-over { color: var(--jp-warn-color0, #b26a00); }
 .iv-clock .iv-item { color: var(--jp-content-font-color2, inherit); }
-.iv-choice.widget-toggle-buttons { display: flex; margin: 4px 2px; width: auto; align-items: center; }
+.iv-choice.widget-toggle-buttons { display: flex; width: auto; align-items: center;
+  margin: 4px 2px; }
 .iv-choice.widget-toggle-buttons > .widget-label { width: 60px; }
 .iv-choice .widget-toggle-button { width: auto; padding: 0 14px; }
 .iv-choice .widget-toggle-button.mod-active, .iv-choice .widget-toggle-button.mod-active:hover {
   background: #543894; color: #ffffff; box-shadow: none; }
 .abh-panel button.jupyter-button.iv-main { background: #543894; color: #ffffff;
   border-color: #543894; }
-.abh pre.iv-written { white-space: pre-wrap; overflow-wrap: anywhere; font-family: inherit; font-size: 14px; }
+.abh pre.iv-written { white-space: pre-wrap; overflow-wrap: anywhere;
+  font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
 .iv-library details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }
