@@ -123,7 +123,8 @@ QUIZ = collection(
                 "and these two matrices stay where they were at the start, for the whole run.”",
                 "The first half is right. But lesson 3 measured at d_k = 128 that the gradient at "
                 "q becomes larger on average and very uneven: about a quarter of the rows get "
-                "next to none. And in lesson 4's failing run W_Q and W_K moved a lot.",
+                "next to none. And in lesson 4's failing run the scores' spread grew from 11 to "
+                "over 100: W_Q and W_K did move.",
             ),
         ),
     ),
@@ -153,8 +154,8 @@ QUIZ = collection(
                 "“It hardly matters. W_Q and W_K can learn any factor, so a model without the "
                 "scale, or with the scale folded into W_Q, starts elsewhere at most, and after "
                 "some more steps it is where the others are.”",
-                "They can represent any factor. Lesson 4 trained a model with the factor folded into W_Q: "
-                "the same function at the start, and the run failed under AdamW.",
+                "They can represent any factor. Lesson 4 trained a model with the factor folded "
+                "into W_Q: the same function at the start, and the run failed under AdamW.",
             ),
         ),
     ),
