@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from helpers.interview import __main__ as command
-from helpers.interview import anki, markup, saving, sheet_data
+from helpers.interview import anki, atomic, markup, saving, sheet_data
 from helpers.interview import bank as banks
 from helpers.interview.bank import bank
 
@@ -117,7 +117,7 @@ def test_formulas_are_in_anki_s_own_form(exported):
         assert content.count(r"\(") == content.count(r"\)")
 
 
-OURS = "ul|li|p|dl|dt|dd|code"
+OURS = "ul|li|p|dl|dt|dd|code|sub"
 
 
 def test_texts_are_escaped(exported):
@@ -194,14 +194,14 @@ def test_it_replaces_an_older_file_at_once(tmp_path, monkeypatch):
     target = tmp_path / "deck.apkg"
     target.write_bytes(b"old")
     replaced = []
-    replace = saving.os.replace
+    replace = atomic.os.replace
 
     def watched(draft, path):
         replaced.append(target.read_bytes())
         assert zipfile.is_zipfile(draft), "whole before it takes the place of the old one"
         replace(draft, path)
 
-    monkeypatch.setattr(saving.os, "replace", watched)
+    monkeypatch.setattr(atomic.os, "replace", watched)
     assert anki.export(target) == target
     assert replaced == [b"old"]
     assert zipfile.is_zipfile(target)
@@ -215,7 +215,7 @@ def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
     def fails(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saving.os, "fsync", fails)
+    monkeypatch.setattr(atomic.os, "fsync", fails)
     with pytest.raises(saving.SaveError, match="No space left on device"):
         anki.export(target)
     assert target.read_bytes() == b"old"

@@ -192,6 +192,7 @@ def test_a_formula_is_written_in_words(tex, words):
 def test_each_form_escapes_what_is_no_sign():
     text = r"if $a < b$ & `x < y` then"
     assert markup.html(text) == "if $a &lt; b$ &amp; <code>x &lt; y</code> then"
+    assert markup.html("by d_k, not `d_k`") == "by d<sub>k</sub>, not <code>d_k</code>"
     assert markup.anki(text) == r"if \(a &lt; b\) &amp; <code>x &lt; y</code> then"
 
 

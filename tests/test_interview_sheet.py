@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from helpers import attention, experiments, flash
-from helpers.interview import markup, saving, sheet, sheet_data, sheet_page
+from helpers.interview import atomic, markup, saving, sheet, sheet_data, sheet_page
 from helpers.interview.bank import LESSONS, bank
 from helpers.interview.sheet_data import SheetError
 from helpers.pictures.palette import PAPER, QUIET, ROLES, TEXT, contrast
@@ -377,7 +377,7 @@ def test_a_failing_write_leaves_the_older_one(tmp_path, monkeypatch):
     def fails(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(saving.os, "replace", fails)
+    monkeypatch.setattr(atomic.os, "replace", fails)
     with pytest.raises(
         saving.SaveError, match=r"page\.html could not be written: Permission denied"
     ):
