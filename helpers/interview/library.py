@@ -87,7 +87,7 @@ class Library:
             lines += ["", topic.title]
             lines += [f"  {markup.plain(q.prompt)} ({q.level})" for q in topic.questions]
             entries = "\n".join(map(_short_entry, topic.questions))
-            pages.append(f"<p><strong>{html.escape(topic.title)}</strong></p>\n{entries}")
+            pages.append(f"<hr>\n<p><strong>{html.escape(topic.title)}</strong></p>\n{entries}")
         return mimebundle(self.view, "\n".join(lines), html="\n".join(pages))
 
 

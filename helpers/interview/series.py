@@ -172,7 +172,7 @@ class ByHand(Series):
             + style.folded("Worked out", "<br>".join(map(markup.html, problem.worked)))
             for i, problem in enumerate(self.problems, start=1)
         ]
-        return words, "\n".join(pages)
+        return words, "\n<hr>\n".join(pages)
 
 
 class DebugThis(Series):
@@ -197,7 +197,7 @@ class DebugThis(Series):
             + style.folded("What is wrong", _solved(case))
             for i, case in enumerate(self.cases, start=1)
         ]
-        return words, "\n".join(pages)
+        return words, "\n<hr>\n".join(pages)
 
 
 def _solved(case: debug.Broken) -> str:
