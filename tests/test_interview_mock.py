@@ -4,7 +4,9 @@ import pytest
 
 from helpers.interview import by_hand, debug, mock, panels, record, rounds, store
 from helpers.interview.bank import bank
+from helpers.interview.library import Library
 from helpers.interview.mock import MockInterview
+from helpers.interview.series import Ask, ByHand, DebugThis
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +50,7 @@ def answer(interview):
         controls["check"].click()
     elif isinstance(panel, panels.ReadKernel):
         right = next(x for x, option in panel.broken.question.lettered if option.right)
+        controls["show"].click()
         controls[right].click()
     else:
         controls["solution"].click()
@@ -103,6 +106,7 @@ def test_the_same_by_keyboard_alone(clock):
             press(" ")
             press("2")
         elif isinstance(panel, panels.ReadKernel):
+            press(" ")
             press("a")
             press("b")
         elif isinstance(panel, panels.Compute):
@@ -128,7 +132,7 @@ def test_next_waits_for_a_score_and_skip_does_not(clock):
     interview.controls["answer"].value = "I would say"
     interview.controls["next"].click()
     assert interview.state["step"] == step
-    assert "There is no score yet" in interview._said.value
+    assert "tick yours first, or skip" in interview._said.value
     interview.controls["skip"].click()
     assert interview.state["step"] != step
     kept = record.Records().all()[0].entries[0]
@@ -241,12 +245,10 @@ def test_ticks_are_the_score_and_lead_the_follow_up(clock):
     assert interview._panel.score == 0
 
 
-def test_a_follow_up_says_whether_its_point_was_said():
+def test_a_follow_up_is_scored_by_whoever_answered():
     question = bank()["why-not-d-k"]
-    said = panels.FollowUp(question, 0, said=True)
-    unsaid = panels.FollowUp(question, 0, said=False)
-    assert said.words.startswith("You said: “")
-    assert unsaid.words.startswith("You did not say: “")
+    said = panels.FollowUp(question, 0, lead="You said: “this”.")
+    assert said.words.startswith("You said: “this”.")
     assert said.score is None
     said.controls["reveal"].click()
     for name, score in panels.FollowUp.GRADES:
@@ -269,6 +271,18 @@ def test_a_computation_is_worth_less_at_the_second_try(kind):
     panel.controls["solution"].click()
     assert panel.score == 0.5
     assert panel.words.count("\n") > len(problem.labels)
+
+
+@pytest.mark.parametrize("kind", ["kv-cache-bytes", "bytes-moved", "flops-of-scores"])
+def test_a_unit_is_asked_for_and_may_be_typed(kind):
+    problem = by_hand.make(kind, 2)
+    panel = panels.Compute(problem)
+    unit = problem.unit.split()[0]
+    for label, number in zip(problem.labels, problem.answer):
+        assert f"{label}, in {unit}" in panel.controls[label].description
+        panel.controls[label].value = f"{number:.6g} {unit}"
+    panel.controls["check"].click()
+    assert panel.score == 1
 
 
 def test_a_solution_that_was_shown_is_worth_nothing():
@@ -313,6 +327,15 @@ def softmax(x):
     s = e.sum(axis=-1, keepdims=True)
     return e / np.where(s == 0, 1, s)
 """
+
+
+def test_a_failed_check_costs_a_little():
+    board = Code("def softmax(x): return x")
+    assert board.panel.score == 0
+    board.panel.controls["code"].value = RIGHT
+    board.panel.controls["run"].click()
+    assert board.panel.score == pytest.approx(0.9)
+    assert "Worth 90%, after 1 failed check." in board.panel._said.value
 
 
 def test_code_is_checked():
@@ -376,6 +399,26 @@ def test_every_coding_task_can_be_written_at_the_whiteboard():
         assert task.solution.__name__ in panel._help.value
 
 
+def test_a_question_of_the_bank_can_follow_another(clock):
+    interview = start(clock)
+    interview._ask(rounds.Step("question", "why-mup-divides-by-d-k", 2.0), "You said: “this”.")
+    assert interview._title.startswith("Follow-up")
+    assert "You said: “this”." in interview.words
+    interview.pause()
+    second = MockInterview(now=clock)
+    second.controls["resume"].click()
+    assert "You said: “this”." in second.words
+
+
+def test_the_way_on_is_coloured(clock):
+    interview = start(clock)
+    classes = lambda name: interview.controls[name]._dom_classes  # noqa: E731
+    assert "iv-main" in classes("reveal")
+    assert "iv-main" not in classes("next")
+    interview.controls["reveal"].click()
+    assert "iv-main" in classes("next")
+
+
 @pytest.mark.parametrize("entered", [{"x": 1}, {"written": 1}, {"tried": 3}, {"code": None}])
 def test_an_answer_of_another_kind_spoils_nothing(clock, entered):
     interview = start(clock)
@@ -385,6 +428,80 @@ def test_an_answer_of_another_kind_spoils_nothing(clock, entered):
     second.controls["resume"].click()
     assert second.state["at"] == "round"
     assert record.Records().all()[0].entries[0].answer == entered
+
+
+# --- A question on its own ---
+
+
+def test_a_minute_starts_stops_and_starts_again(clock):
+    ask = Ask("why-not-d-k", now=clock)
+    ask.controls["minute"].click()
+    clock.seconds += 20
+    ask.controls["answer"].value = "the spread"
+    ask.controls["reveal"].click()
+    assert ask._clock.left == 40
+    assert not ask._clock.running
+    assert "It leads to" in ask._more.value
+    ask.controls["point 1"].value = True
+    ask._keyboard.press("m")
+    assert ask._clock.left == 60
+    assert ask.panel.answer == {}
+    assert "It leads to" not in ask._more.value
+
+
+def test_series_go_forth_and_back_and_keep_what_was_entered():
+    series = ByHand(seed=3)
+    assert series.state["of"] == len(by_hand.KINDS)
+    first = series.problems[0]
+    series.controls[first.labels[0]].value = f"{first.answer[0]:.6g}"
+    series.controls["check"].click()
+    series._keyboard.press("n")
+    series.controls["next"].click()
+    series.controls["solution"].click()
+    assert series.state == {"at": 2, "of": len(by_hand.KINDS), "done": 2, "right": 1}
+    series._keyboard.press("p")
+    series.controls["back"].click()
+    series.controls["back"].click()  # nothing lies before the first
+    assert series.state["at"] == 0
+    assert series.controls[first.labels[0]].value == f"{first.answer[0]:.6g}"
+
+
+def test_every_kernel_can_be_read():
+    series = DebugThis()
+    for case in debug.cases():
+        assert case.promise in series.words
+        answered = next(x for x, option in case.question.lettered if option.right)
+        series._keyboard.press(" ")
+        series._keyboard.press(answered.lower())
+        series._keyboard.press("n")
+    assert series.state["right"] == len(debug.cases())
+
+
+def test_static_forms_of_series_hold_every_item():
+    words = DebugThis()._repr_mimebundle_()[0]["text/plain"]
+    assert all(case.code in words for case in debug.cases())
+    page = ByHand()._repr_mimebundle_()[0]["text/html"]
+    assert page.count("Worked out") == len(by_hand.KINDS)
+    assert "In MiB (2²⁰ bytes)." in page
+    with pytest.raises(ValueError, match="no question 'nonsense'"):
+        Ask("nonsense")
+
+
+def test_the_library_finds_words_and_puts_prompts_first():
+    library = Library()
+    assert len(library.shown) == len(bank().topics[0].questions)
+    library.controls["words"].value = "KV cache"
+    first, *others = library.shown
+    assert "kv cache" in first.prompt.lower()
+    assert len(others) > 3
+    library.controls["level"].value = "expert"
+    assert {question.level for question in library.shown} == {"expert"}
+    library.controls["words"].value = "xyzzy"
+    assert library.shown == []
+    assert "0 of" in library.words
+    library.controls["words"].value = ""
+    library.controls["topic"].value = "variance"
+    assert {question.topic for question in library.shown} == {"variance"}
 
 
 # --- The static form ---

@@ -73,18 +73,21 @@ def test_a_follow_up_comes_from_what_was_said():
     points = [each.point for each in question.follow_ups]
     assert len(set(points)) >= 2
     for number, point in enumerate(points):
-        step = rounds.follow_up(question, {point}, set(), most=1)
+        step, lead = rounds.follow_up(question, {point}, set(), most=1)
         chosen = question.follow_ups[number]
         assert step.ref == (chosen.to or f"why-not-d-k#{number}")
+        assert lead.startswith("You said: “")
+        assert question.points[point] in lead
     # Nothing was said: then one is asked about what was missing.
-    assert rounds.follow_up(question, (), set(), most=1) is not None
+    _, lead = rounds.follow_up(question, (), set(), most=1)
+    assert lead.startswith("You did not say: “")
 
 
 def test_no_more_follow_ups_than_there_is_time_for():
     question = bank()["why-not-d-k"]
     asked: set[str] = set()
     for _ in range(2):
-        asked.add(rounds.follow_up(question, (), asked, most=2).ref)
+        asked.add(rounds.follow_up(question, (), asked, most=2)[0].ref)
     assert len(asked) == 2
     assert rounds.follow_up(question, (), asked, most=2) is None
     assert rounds.follow_up(question, (), {next(iter(asked))}, most=1) is None
@@ -94,7 +97,7 @@ def test_no_more_follow_ups_than_there_is_time_for():
 
 
 def entry(kind, ref, score, minutes=2.0, seconds=60.0, skipped=False):
-    return Entry(Step(kind, ref, minutes), {}, score, seconds, skipped)
+    return Entry(Step(kind, ref, minutes), "", {}, score, seconds, skipped)
 
 
 def test_a_report_says_what_was_strong_and_what_to_read():
@@ -109,8 +112,11 @@ def test_a_report_says_what_was_strong_and_what_to_read():
     assert found.score == pytest.approx((2 * 1 + 2 * 0.25 + 2 * 0.5 + 4 * 0) / 10)
     assert [title for title, _ in found.strengths] == [bank().topic("divisors").title]
     assert [score for _, score in found.weaknesses] == [0.0, 0.25, 0.5]
-    assert [score for _, _, score in found.read] == [0.0, 0.25, 0.5]
-    assert found.read[1][1] == bank()["what-does-flashattention-change"].link
+    assert [reading.score for reading in found.read][:3] == [0.0, 0.25, 0.5]
+    flash = bank()["what-does-flashattention-change"]
+    assert found.read[1].link == flash.link
+    assert found.read[1].missed == flash.points  # nothing was ticked
+    assert "softmax" in found.read[0].missed[0]
     assert (found.scored, found.skipped, found.unreached) == (4, 1, 2)
     assert found.pace == 90
     assert found.seconds == 60 * 4 + 120

@@ -91,11 +91,36 @@ def test_every_log_starts_where_its_scale_puts_it():
         assert log.score_std[0] == pytest.approx(start, rel=0.1)
 
 
-def test_a_log_that_only_its_start_tells_is_not_tried():
-    slow = some_log("healthy", 16, 0.2, 0.3)
-    assert slow.entropy[-1] > 0.7
-    assert not slow.is_clear
-    assert all(log.is_clear for log in (*LOGS, *run_logs.hidden()))
+@pytest.mark.parametrize("of", [np.mean, np.median, np.min, lambda x: x[-1]])
+def test_no_limit_on_the_entropy_after_the_start_tells_the_logs_apart(of):
+    """Slow or short runs leave healthy heads as undecided as others that are divided by d_k."""
+    logs = run_logs.hidden()
+    healthy, divided = (
+        [of(log.entropy) for log in logs if log.diagnosis == diagnosis]
+        for diagnosis in ("healthy", "divided by d_k")
+    )
+    assert max(healthy) > min(divided) + 0.02
+
+
+def test_a_rule_that_reads_the_end_is_told_so():
+    def diagnose(entropy, score_std, d_head):
+        if entropy[-1] > 0.7:
+            return "divided by d_k"
+        return "no scale" if entropy[-1] < 0.35 else "healthy"
+
+    verdict = check("4.2", diagnose)
+    assert verdict.mistake == "start-not-read"
+    assert 'A run that is "healthy" is taken for "divided by d_k": with d_head = 16' in str(verdict)
+    assert "whatever the first measurement is" in str(verdict)
+
+
+def test_healthy_heads_are_fairly_undecided_at_first():
+    """The checker's words on a rule that takes that for a division by d_k."""
+    starts = [log.entropy[0] for log in run_logs.hidden() if log.diagnosis == "healthy"]
+    assert starts == pytest.approx([0.87] * len(starts), abs=0.01)
+    verdict = check("4.2", lambda e, s, d: "divided by d_k" if e[0] > 0.8 else "no scale")
+    assert verdict.mistake == "evenness-taken-for-divided-by-d_k"
+    assert "about 0.87 here" in verdict.message
 
 
 def test_logs_are_read_without_torch():
@@ -141,15 +166,15 @@ def test_a_limit_that_fits_one_width_only_is_named(monkeypatch):
     assert "d_head = 16, 128" in check("4.2", lesson04.diagnose).message
 
 
-def test_a_rule_that_reads_the_end_is_right_where_the_log_is_clear(monkeypatch):
+def test_a_limit_on_what_training_made_is_not_one_that_fits_a_width(monkeypatch):
     monkeypatch.setattr(run_logs, "hidden", lambda: LOGS)
 
     def diagnose(entropy, score_std, d_head):
-        if score_std[-1] > d_head**0.5:
+        if score_std[-1] > 40:
             return "no scale"
-        return "healthy" if score_std[-1] > 2 else "divided by d_k"
+        return "divided by d_k" if score_std[0] < 0.5 else "healthy"
 
-    assert check("4.2", diagnose).passed
+    assert check("4.2", diagnose).mistake == "no-scale-missed"
 
 
 def test_what_the_checker_says_of_a_run_is_in_its_log():

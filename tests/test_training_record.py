@@ -108,6 +108,9 @@ def test_the_teams_attention_is_worth_little(record):
     assert nothing.mean() - losses(record).mean() == pytest.approx(0.52, abs=0.005)
     for line in record.of(STORY.but(attention="nothing")):
         assert line["val_loss"][5] < 0.5 * line["val_loss"][0]  # after 100 steps
+    after_60 = [[line["val_loss"][3] for line in record.of(STORY.but(attention=attention))]
+                for attention in ("torch", "nothing")]  # fmt: skip
+    np.testing.assert_allclose(*after_60, atol=0.03)
 
 
 def test_gradients_do_not_vanish_and_do_not_agree(record):
@@ -159,7 +162,7 @@ def test_what_helps_and_what_does_not(record):
     assert 0.25 < (failed - of["soft cap 50, no scale"]).mean() / gap < 0.33
     by_d = losses(record, scale="1/d")
     assert (healthy < by_d).all()
-    assert (failed - by_d).mean() == pytest.approx(0.335, abs=0.01)
+    assert (failed - by_d).mean() == pytest.approx(0.34, abs=0.005)
 
 
 def lost(record, d_head, init, rate):

@@ -45,7 +45,7 @@ function render({ model, el }) {
     item.textContent =
       `this one: ${shown(model.get("spent") + passed)} of about ${shown(planned)}`;
   };
-  const sync = () => { at = performance.now(); draw(); };
+  const sync = () => { at = performance.now(); before = model.get("left"); draw(); };
   model.on("change:stamp", sync);
   const timer = setInterval(draw, 250);
   model.send({ sync: true });  // a page that was opened later does not know what time it is

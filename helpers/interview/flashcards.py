@@ -388,10 +388,10 @@ def _back_html(card: Card, form=markup.html) -> str:
     if card.points:
         points = "".join(f"<li>{form(point)}</li>" for point in card.points)
         parts += ["<h4>A good answer has</h4>", f"<ol>{points}</ol>"]
-        parts += ["<h4>Said in a minute</h4>"]
+        parts += ["<h4>In sixty seconds</h4>"]
     parts += [f"<p>{form(paragraph)}</p>" for paragraph in card.answer.split("\n\n")]
     if card.weak:
-        parts.append("<h4>Weak answers say</h4>")
+        parts.append("<h4>What weak answers say</h4>")
         parts += [
             f'<p><span class="iv-says">“{form(weak.says)}”</span> {form(weak.because)}</p>'
             for weak in card.weak
@@ -404,10 +404,10 @@ def _back_text(card: Card) -> str:
     if card.points:
         lines.append("A good answer has:")
         lines += [f"{i}. {markup.plain(point)}" for i, point in enumerate(card.points, start=1)]
-        lines.append("Said in a minute:")
+        lines.append("In sixty seconds:")
     lines.append(markup.plain(card.answer))
     lines += [
-        f"Weak answers say: “{markup.plain(weak.says)}” {markup.plain(weak.because)}"
+        f"What weak answers say: “{markup.plain(weak.says)}” {markup.plain(weak.because)}"
         for weak in card.weak
     ]
     if card.place:

@@ -56,7 +56,9 @@ class Library:
             bank_module.LEVELS if level == _ALL else [level],
             () if topic == _ALL or wanted else [topic],
         )
-        return [q for q in found if all(word in _searched(q) for word in wanted)]
+        hits = [q for q in found if all(word in _searched(q) for word in wanted)]
+        # Those whose own words hold what is looked for come first.
+        return sorted(hits, key=lambda q: not all(word in _prompt(q) for word in wanted))
 
     @property
     def state(self) -> dict:
@@ -68,9 +70,9 @@ class Library:
 
     @property
     def _said(self) -> str:
-        count = len(self.shown)
-        everywhere = " in all topics" * bool(self.controls["words"].value.split())
-        return f"{count} question{'s' * (count != 1)}{everywhere}"
+        count, whole = len(self.shown), len(self._bank.questions)
+        everywhere = ", all topics searched" * bool(self.controls["words"].value.split())
+        return f"{count} of {whole} questions{everywhere}"
 
     def _show(self) -> None:
         self._say(self._said)
@@ -91,6 +93,10 @@ class Library:
         return mimebundle(self.view, "\n".join(lines), html="\n".join(pages))
 
 
+def _prompt(question: Question) -> str:
+    return f"{question.id} {question.prompt} {markup.plain(question.prompt)}".lower()
+
+
 def _searched(question: Question) -> str:
     texts = bank_module.texts_of(question)
     return " ".join([question.id, *texts, *map(markup.plain, texts)]).lower()
@@ -98,24 +104,15 @@ def _searched(question: Question) -> str:
 
 def _entry(question: Question) -> str:
     """A question that unfolds, with everything about it."""
-    follow_ups = "".join(_follow_up(question, number) for number in range(len(question.follow_ups)))
     return (
         f"<details><summary>{markup.html(question.prompt)} "
         f'<span class="abh-quiet">{question.level}</span></summary>'
         f'<p class="iv-head">A good answer has</p>{points(question)}'
         f"{talk.model_answer(question)}"
-        f'<p class="iv-head">It leads to</p><ul>{follow_ups}</ul>'
-        f'<p class="abh-quiet">id: <code>{question.id}</code></p></details>'
+        f"{talk.leads_to(question)}"
+        f'<p class="abh-quiet">To answer it aloud: <code>interview.Ask("{question.id}")</code></p>'
+        "</details>"
     )
-
-
-def _follow_up(question: Question, number: int) -> str:
-    follow_up = question.follow_ups[number]
-    if follow_up.to:
-        to = bank_module.bank()[follow_up.to]
-        return f"<li>{markup.html(to.prompt)}</li>"
-    answer = markup.html(follow_up.answer)
-    return f'<li>{markup.html(follow_up.ask)} <span class="abh-quiet">{answer}</span></li>'
 
 
 def _short_entry(question: Question) -> str:

@@ -48,7 +48,7 @@ class MockInterview:
     def __init__(
         self,
         level: str = "screen",
-        minutes: int = 20,
+        minutes: int = 10,
         seed: int | None = None,
         now: Callable[[], float] = time.monotonic,
     ):
@@ -82,7 +82,6 @@ class MockInterview:
         self._bar = bar.add_class("iv-top")
         move = widgets.HBox([self._controls["next"], self._controls["skip"]])
         self._move = move.add_class("iv-row")
-        self._controls["next"].add_class("iv-main")
         self._controls["start"].add_class("iv-main")
         self.view = style.panel(
             look.sheet(PANELS),
@@ -141,7 +140,7 @@ class MockInterview:
     def next(self) -> None:
         """Go on: to a follow-up, to the next step, or to the report."""
         if self._panel.score is None:
-            self.say("There is no score yet. Skip leaves it open.")
+            self.say(self._panel.what_is_missing)
             return
         self._close()
         self._advance()
@@ -158,18 +157,18 @@ class MockInterview:
     def _entry(self) -> Entry:
         return self._round.entries[-1]
 
-    def _ask(self, step: Step) -> None:
-        self._round.entries.append(Entry(step))
+    def _ask(self, step: Step, lead: str = "") -> None:
+        self._round.entries.append(Entry(step, lead))
         self._open(self._entry)
 
     def _open(self, entry: Entry) -> None:
-        panel = self._make_panel(entry.step)
+        panel = self._make_panel(entry.step, entry.lead)
         try:
             panel.restore(entry.answer)
         except (KeyError, TypeError, ValueError):
             # Not what this panel ever wrote. It stays in the record as it is; one begins anew.
             entry.skipped, entry.score = True, None
-            return self._ask(entry.step)
+            return self._ask(entry.step, entry.lead)
         self._panel = panel
         self._watch = Stopwatch(entry.seconds, self._now)
         self._watch.start()
@@ -177,15 +176,12 @@ class MockInterview:
         self._show()
         return self._keyboard.focus(panel.focus or "panel")
 
-    def _make_panel(self, step: Step) -> panels.Panel:
+    def _make_panel(self, step: Step, lead: str) -> panels.Panel:
         if step.kind == rounds.QUESTION:
-            return panels.Talk(self._bank[step.ref], self._changed)
+            return panels.Talk(self._bank[step.ref], self._changed, lead)
         if step.kind == rounds.FOLLOW_UP:
             id, _, number = step.ref.partition("#")
-            question = self._bank[id]
-            point = question.follow_ups[int(number)].point
-            said = point in self._ticked(id)
-            return panels.FollowUp(question, int(number), said, self._changed)
+            return panels.FollowUp(self._bank[id], int(number), self._changed, lead)
         if step.kind == rounds.BY_HAND:
             return panels.Compute(rounds.problem(step.ref), self._changed)
         if step.kind == rounds.KERNEL:
@@ -214,15 +210,17 @@ class MockInterview:
 
     def _advance(self) -> None:
         entry = self._entry
-        step = None
+        follow_up = None
         if entry.step.kind in (rounds.QUESTION, rounds.FOLLOW_UP) and not entry.skipped:
-            step = self._follow_up(entry.step.ref.partition("#")[0])
-        if self._left <= 0 or not (step or self._round.steps):
+            follow_up = self._follow_up(entry.step.ref.partition("#")[0])
+        if self._left <= 0 or not (follow_up or self._round.steps):
             self._finish()
+        elif follow_up:
+            self._ask(*follow_up)
         else:
-            self._ask(step or self._round.steps.pop(0))
+            self._ask(self._round.steps.pop(0))
 
-    def _follow_up(self, id: str) -> Step | None:
+    def _follow_up(self, id: str) -> tuple[Step, str] | None:
         """What is asked next about the question with that id."""
         steps = [*self._round.steps, *(entry.step for entry in self._round.entries)]
         return rounds.follow_up(
@@ -246,6 +244,7 @@ class MockInterview:
         if self._panel is not None:
             self._keep()
             self._mean_keys()
+            self._show_way()
 
     def _keep(self) -> None:
         """Write the round; if that fails, say so, and try again with the next change."""
@@ -327,10 +326,10 @@ class MockInterview:
 
     @property
     def _title(self) -> str:
-        kind = _KINDS[self._entry.step.kind]
-        number, more = len(self._entries), len(self._round.steps)
+        entry, more = self._entry, len(self._round.steps)
+        kind = _KINDS[rounds.FOLLOW_UP if entry.lead else entry.step.kind]
         plan = f"{more} more planned" if more else "the last one planned"
-        return f"{kind} · step {number}, {plan}"
+        return f"{kind} · step {len(self._entries)}, {plan}"
 
     def _show(self) -> None:
         in_round = self._panel is not None
@@ -348,6 +347,7 @@ class MockInterview:
             self._body.children = [base.page(page), widgets.HBox([self._controls["again"]])]
         self._controls["pause"].description = "Pause" if self._watch.running else "Go on"
         self._clock.refresh()
+        self._show_way()
         self._mean_keys()
         self._tell()
 
@@ -366,6 +366,15 @@ class MockInterview:
             base.page(report_page.history(self._history, self._records.folder)),
         ]
         self._body.children = parts
+
+    def _show_way(self) -> None:
+        """Colour the button that leads on: Next once there is a score, the panel's own before."""
+        if self._panel is None:
+            return
+        scored = self._panel.score is not None
+        for button, is_main in ((self._controls["next"], scored), (self._panel.main, not scored)):
+            if button is not None:
+                (button.add_class if is_main else button.remove_class)("iv-main")
 
     def _mean_keys(self) -> None:
         """Give the keys the meaning that they have now, and say it."""

@@ -9,7 +9,7 @@ from helpers.interview import markup, rounds
 from helpers.interview.bank import Bank
 from helpers.interview.panels.talk import where
 from helpers.interview.record import Round
-from helpers.interview.rounds import Entry, Report
+from helpers.interview.rounds import Entry, Reading, Report
 
 _MOST = 10  # rounds that the lobby lists
 
@@ -18,11 +18,11 @@ def _lines(report: Report, round: Round) -> list[str]:
     """The report's sentences, but for what to read."""
     if report.score is None:
         return ["Nothing was scored in this round, so there is nothing to report."]
-    total = f"{report.scored} step{'s' * (report.scored != 1)} scored"
+    steps = f"{report.scored} step{'s' * (report.scored != 1)}"
     others = [(report.skipped, "skipped"), (report.unreached, "not reached")]
     rest = "".join(f", {count} {what}" for count, what in others if count)
     lines = [
-        f"{report.score:.0%} of what was asked, weighted by planned time: {total}{rest}. Level "
+        f"Score {report.score:.0%} over {steps}{rest}. Longer steps count more. Level "
         f"{round.level}, {_minutes(report.seconds)} of {round.minutes} minutes used."
     ]
     if report.pace is not None:
@@ -40,8 +40,13 @@ def _lines(report: Report, round: Round) -> list[str]:
 
 def text(report: Report, round: Round) -> str:
     """The report in words."""
-    read = [f"  {place} ({score:.0%})" for place, _, score in report.read]
-    return "\n".join([*_lines(report, round), *(["Read next:", *read] if read else [])])
+    lines = _lines(report, round)
+    if report.read:
+        lines.append("Read next:")
+    for reading in report.read:
+        lines.append(f"  {reading.place} ({reading.score:.0%})")
+        lines += [f"    missed: {markup.plain(text)}" for text in reading.missed]
+    return "\n".join(lines)
 
 
 def page(report: Report, round: Round, bank: Bank) -> str:
@@ -54,10 +59,16 @@ def _read(report: Report) -> str:
     if not report.read:
         return ""
     items = "".join(
-        f'<li>{where(place, link)} <span class="abh-quiet">({score:.0%})</span></li>'
-        for place, link, score in report.read
+        f"<li>{where(reading.place, reading.link)} "
+        f'<span class="abh-quiet">({reading.score:.0%})</span>{_missed(reading)}</li>'
+        for reading in report.read
     )
     return f'<p class="iv-head">Read next, the weakest first</p><ul>{items}</ul>'
+
+
+def _missed(reading: Reading) -> str:
+    items = "".join(f"<li>{markup.html(text)}</li>" for text in reading.missed)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _answers(round: Round, bank: Bank) -> str:

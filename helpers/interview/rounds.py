@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 from helpers.interview import bank as bank_module
 from helpers.interview import by_hand, debug
-from helpers.interview.bank import LEVELS, Bank, FollowUp, Question
+from helpers.interview.bank import LEVELS, Bank, Question
 from helpers.practice import lessons
 from helpers.practice.task import Task
 
@@ -41,11 +41,13 @@ class Step:
 class Entry:
     """What became of a step.
 
-    answer : everything the reader wrote and ticked there, as its panel keeps it. score : 0 to 1,
-    None before there is one, or if it was skipped. seconds : taken.
+    lead : what it was asked because of, "" for a new subject. answer : everything the reader wrote
+    and ticked there, as its panel keeps it. score : 0 to 1, None before there is one, or if it was
+    skipped. seconds : taken.
     """
 
     step: Step
+    lead: str = ""
     answer: dict = field(default_factory=dict)
     score: float | None = None
     seconds: float = 0.0
@@ -166,8 +168,10 @@ def coding_task(ref: str) -> Task:
 # --- What comes next ---
 
 
-def follow_up(question: Question, ticked: Iterable[int], asked: set[str], most: int) -> Step | None:
-    """What an interviewer asks next about an answer, or None.
+def follow_up(
+    question: Question, ticked: Iterable[int], asked: set[str], most: int
+) -> tuple[Step, str] | None:
+    """What an interviewer asks next about an answer, and the words that lead to it; or None.
 
     ticked : the points that the answer had. asked : refs that came up in this round. First what
     one of these points leads to; then what is asked because a point was missing.
@@ -177,17 +181,22 @@ def follow_up(question: Question, ticked: Iterable[int], asked: set[str], most: 
     done += sum(bool(each.to) and each.to in asked for each in question.follow_ups)
     if done >= most:
         return None
-    steps = [
-        (each.point not in ticked, number, _step(question, number, each))
+    free = [
+        (each.point not in ticked, number)
         for number, each in enumerate(question.follow_ups)
+        if _step(question, number).ref not in asked
     ]
-    free = [(late, number, step) for late, number, step in steps if step.ref not in asked]
-    return min(free, key=lambda item: item[:2])[2] if free else None
+    if not free:
+        return None
+    late, number = min(free)
+    point = question.points[question.follow_ups[number].point].rstrip(".")
+    lead = f"{'You did not say' if late else 'You said'}: “{point}”."
+    return _step(question, number), lead
 
 
-def _step(question: Question, number: int, follow_up: FollowUp) -> Step:
-    if follow_up.to:
-        return Step(QUESTION, follow_up.to, _MINUTES[QUESTION])
+def _step(question: Question, number: int) -> Step:
+    if to := question.follow_ups[number].to:
+        return Step(QUESTION, to, _MINUTES[QUESTION])
     return Step(FOLLOW_UP, f"{question.id}#{number}", _MINUTES[FOLLOW_UP])
 
 
@@ -234,19 +243,29 @@ def _taught(title: str, item: Question | by_hand.Problem | debug.Broken, asked: 
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A section to read. score : of what was asked about it. missed : what answers lacked."""
+
+    place: str
+    link: str
+    score: float
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """What a round came to.
 
     score : 0 to 1, weighted by minutes; None if nothing was scored. strengths, weaknesses : titles
-    with their score. read : (place, link, score) to read next, the weakest first. scored, skipped,
-    unreached : how many steps. seconds : in all. pace : seconds an answer to a question took, by
-    mean; None without any.
+    with their score. read : what to read next, the weakest first. scored, skipped, unreached : how
+    many steps. seconds : in all. pace : seconds an answer to a question took, by mean; None
+    without any.
     """
 
     score: float | None
     strengths: tuple[tuple[str, float], ...]
     weaknesses: tuple[tuple[str, float], ...]
-    read: tuple[tuple[str, str, float], ...]
+    read: tuple[Reading, ...]
     scored: int
     skipped: int
     unreached: int
@@ -264,19 +283,33 @@ def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
         by_title.setdefault(topic.title, []).append(entry)
         by_place.setdefault((topic.place, topic.link), []).append(entry)
     titles = sorted(((title, mean(each)) for title, each in by_title.items()), key=lambda t: -t[1])
-    weak = [(place, link, mean(each)) for (place, link), each in by_place.items()]
+    readings = [
+        Reading(*place, mean(each), tuple(text for entry in each for text in missed(entry, bank)))
+        for place, each in by_place.items()
+    ]
     talk = [entry.seconds for entry in scored if entry.step.kind in (QUESTION, FOLLOW_UP)]
     return Report(
         score=mean(scored) if scored else None,
         strengths=tuple(each for each in titles if each[1] >= _GOOD),
         weaknesses=tuple(each for each in reversed(titles) if each[1] < _WEAK),
-        read=tuple(sorted((each for each in weak if each[2] < _GOOD), key=lambda each: each[2])),
+        read=tuple(sorted((each for each in readings if each.score < 1), key=lambda r: r.score)),
         scored=len(scored),
         skipped=sum(entry.skipped for entry in entries),
         unreached=unreached,
         seconds=sum(entry.seconds for entry in entries),
         pace=sum(talk) / len(talk) if talk else None,
     )
+
+
+def missed(entry: Entry, bank: Bank) -> list[str]:
+    """What an answer lacked: its question's other points, or what a follow-up asked."""
+    if entry.step.kind == QUESTION:
+        ticked = entry.answer.get("ticked", [])
+        return [point for i, point in enumerate(bank[entry.step.ref].points) if i not in ticked]
+    if entry.score == 1:
+        return []
+    topic = about(entry.step, bank)
+    return [topic.asked] if entry.step.kind in (FOLLOW_UP, CODE) else []
 
 
 def mean(entries: list[Entry]) -> float:

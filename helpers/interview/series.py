@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Callable, Sequence
 
 import ipywidgets as widgets
@@ -10,6 +11,7 @@ import ipywidgets as widgets
 from helpers.explorers.live import mimebundle
 from helpers.interview import bank as bank_module
 from helpers.interview import by_hand, debug, look, markup, panels
+from helpers.interview.clock import ClockFace, Stopwatch
 from helpers.interview.keyboard import Keyboard
 from helpers.interview.panels import base, talk
 from helpers.interview.panels.look import PANELS
@@ -35,10 +37,13 @@ class Series:
         self._back = self._button("Back", lambda: self.go(-1))
         self._next = self._button("Next", lambda: self.go(1))
         self._row = widgets.HBox([self._back, self._next]).add_class("iv-row")
+        above, below = self._around()
         self.view = style.panel(
             look.sheet(PANELS),
             self._head,
+            *above,
             self._body,
+            *below,
             self._row,
             self._said,
             self._hint,
@@ -46,6 +51,10 @@ class Series:
         ).add_class("iv-panel")
         base.show(self._row, len(makers) > 1)
         self._show()
+
+    def _around(self) -> tuple[list[widgets.Widget], list[widgets.Widget]]:
+        """What is shown above and below the panel."""
+        return [], []
 
     @property
     def panel(self) -> panels.Panel:
@@ -87,6 +96,13 @@ class Series:
         done = f" · {state['right']} of {state['done']} right" if state["done"] else ""
         return f"{self.title} · {state['at'] + 1} of {state['of']}{done}"
 
+    @property
+    def own_keys(self) -> dict[str, tuple[str, Callable[[], object]]]:
+        """Keys besides the panel's: key → what it does, in words and as an action."""
+        if len(self._makers) == 1:
+            return {}
+        return {"n": ("next", lambda: self.go(1)), "p": ("previous", lambda: self.go(-1))}
+
     def _changed(self) -> None:
         self._tell()
 
@@ -100,15 +116,12 @@ class Series:
         self._head.value = (
             f'<div class="abh"><p class="abh-title">{html.escape(self._heading)}</p></div>'
         )
-        own: dict[str, Callable[[], object]] = {
-            "t": lambda: self._keyboard.focus("textarea, .abh-entry input")
-        }
-        if len(self._makers) > 1:
-            own |= {"n": lambda: self.go(1), "b": lambda: self.go(-1)}
+        write = {"t": lambda: self._keyboard.focus("textarea, .abh-entry input")}
+        own = write | {key: action for key, (_, action) in self.own_keys.items()}
         guarded = {key: style.guarded(action, self._say) for key, action in own.items()}
         self._keyboard.mean({**guarded, **self.panel.keys})
-        moves = ["n next", "b back"] if len(self._makers) > 1 and "b" not in self.panel.keys else []
-        keys = ", ".join(filter(None, [self.panel.say_keys, *moves]))
+        said = [f"{key} {what}" for key, (what, _) in self.own_keys.items()]
+        keys = ", ".join(filter(None, [self.panel.say_keys, *said]))
         self._hint.value = f'<div class="abh"><p class="abh-quiet iv-keys">Keys: {keys}</p></div>'
 
     def _say(self, text: str) -> None:
@@ -129,13 +142,59 @@ class Series:
 
 
 class Ask(Series):
-    """One question of the bank, to be answered aloud. Raises ValueError for an unknown id."""
+    """One question of the bank, to be answered aloud in a minute.
+
+    controls : those of the panel, and "minute", which starts the clock, and everything anew if
+    there is a score. Raises ValueError for an unknown id.
+    """
 
     title = "Say it aloud"
 
-    def __init__(self, id: str):
+    def __init__(self, id: str, now: Callable[[], float] = time.monotonic):
         self.question = bank_module.bank()[id]
+        self._now = now
+        self._watch = Stopwatch(now=now)
         super().__init__([lambda changed: panels.Talk(self.question, changed)])
+
+    def _around(self):
+        self._clock = ClockFace(self._times)
+        self._minute = self._button("Start a minute", self.start)
+        self._more = base.page("")
+        base.show(self._clock, False)
+        return [widgets.HBox([self._minute, self._clock]).add_class("iv-row")], [self._more]
+
+    def start(self) -> None:
+        """Start the minute; if there is a score already, begin anew."""
+        if self.panel.score is not None:
+            self._made.clear()
+        self._watch = Stopwatch(now=self._now)
+        self._watch.start()
+        base.show(self._clock, True)
+        self._show()
+        self._keyboard.focus()
+
+    def _times(self) -> dict:
+        left = 60 - self._watch.seconds
+        return {"left": left, "spent": 0.0, "planned": 0.0, "running": self._watch.running}
+
+    def _tell(self) -> None:
+        revealed = self.panel.score is not None
+        if revealed:
+            self._watch.stop()
+        self._minute.description = "Again, in a minute" if revealed else "Start a minute"
+        self._more.value = (
+            f'<div class="abh">{talk.leads_to(self.question) if revealed else ""}</div>'
+        )
+        self._clock.refresh()
+        super()._tell()
+
+    @property
+    def own_keys(self) -> dict[str, tuple[str, Callable[[], object]]]:
+        return {"m": ("starts the minute", self.start)}
+
+    @property
+    def controls(self) -> dict[str, widgets.Widget]:
+        return {**super().controls, "minute": self._minute}
 
     def _static(self) -> tuple[str, str]:
         question = self.question
@@ -165,20 +224,25 @@ class ByHand(Series):
 
     def _static(self) -> tuple[str, str]:
         words = "\n".join(
-            f"{i}. {markup.plain(problem.prompt)}" for i, problem in enumerate(self.problems, 1)
+            f"{i}. {markup.plain(problem.prompt)}{_in(problem.unit)}"
+            for i, problem in enumerate(self.problems, start=1)
         )
         pages = [
-            f"<p><strong>{i}.</strong> {markup.html(problem.prompt)}</p>\n"
+            f"<p><strong>{i}.</strong> {markup.html(problem.prompt)}{_in(problem.unit)}</p>\n"
             + style.folded("Worked out", "<br>".join(map(markup.html, problem.worked)))
             for i, problem in enumerate(self.problems, start=1)
         ]
         return words, "\n<hr>\n".join(pages)
 
 
+def _in(unit: str) -> str:
+    return f" (In {unit}.)" if unit else ""
+
+
 class DebugThis(Series):
     """Attention functions to diagnose, the simpler ones first; some of them are right."""
 
-    title = "What is wrong with it?"
+    title = "Read a kernel"
 
     def __init__(self):
         self.cases = debug.cases()

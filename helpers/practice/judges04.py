@@ -30,8 +30,8 @@ _CONFUSED = {
     ),
     ("healthy", "divided by d_k"): (
         "evenness-taken-for-divided-by-d_k",
-        "A head looks at all keys with nearly the same weight before it has learned anything: a "
-        "high entropy early in training is no sign of too small a scale.",
+        "Before it has learned anything a healthy head is fairly undecided too (about 0.87 here). "
+        "How wide is the spread before training: about 1, or about 1/√d_head?",
     ),
     ("divided by d_k", "healthy"): (
         "growth-taken-for-healthy",
@@ -78,7 +78,7 @@ def diagnose(desk: Desk) -> tuple[str, ...]:
     words = [reply.value for reply in replies]
     pairs = [(log, word) for log, word in zip(logs, words) if word != log.diagnosis]
     if pairs:
-        raise _confused(logs, words, pairs)
+        raise _confused(logs, words, pairs, lambda log: desk.call(*log.args, read=_word).value)
     d_heads = sorted({log.d_head for log in logs})
     widths = f"d_head = {', '.join(map(str, d_heads))}"
     return (f"Right on {len(logs)} logs that you had not seen, {widths}, whole and in part.",)
@@ -123,13 +123,12 @@ def _refuse_other_than_words(log: Log, reply: Reply, count: int, replies: list[R
         )
 
 
-def _confused(logs, words, pairs) -> Wrong:
-    log, word = pairs[0]
-    score = f"Right on {len(logs) - len(pairs)} of {len(logs)} logs."
+def _confused(logs, words, pairs, say) -> Wrong:
+    """pairs : (log, wrong word). say : Log -> the rule's word for it."""
     if len(set(words)) == 1:
         return Wrong(
             "always-the-same",
-            f'The function says "{word}" of every log. How do the logs A, B and C differ?',
+            f'The function says "{words[0]}" of every log. How do the logs A, B and C differ?',
         )
     meant = {truth: {w for each, w in zip(logs, words) if each.diagnosis == truth}
              for truth in _WORDS}  # fmt: skip
@@ -141,22 +140,52 @@ def _confused(logs, words, pairs) -> Wrong:
             "words-exchanged",
             f"The function tells the three kinds apart, but says {exchanged}.",
         )
-    wrong_widths = {each.d_head for each, _ in pairs}
+    trades = _trades(logs, words)
+    if all(say(log.going_on_as(other)) == word for log, word, other in trades):
+        wrong = _one_width_only(logs, pairs) or _one_for_another(pairs)
+    elif all(say(log.starting_as(other)) == word for log, word, other in trades):
+        wrong = _one_for_another(pairs, reads_start=False)
+    else:
+        wrong = _one_for_another(pairs)
+    wrong.remarks = (f"Right on {len(logs) - len(pairs)} of {len(logs)} logs.",)
+    return wrong
+
+
+def _one_width_only(logs, pairs) -> Wrong | None:
+    """For a rule that reads the start alone, if it is right for the lesson's width of heads."""
+    (log, word), wrong_widths = pairs[0], {each.d_head for each, _ in pairs}
     right_widths = {each.d_head for each in logs} - wrong_widths
-    if 128 in right_widths:
-        return Wrong(
-            "fits-d_head-128-only",
-            f"Right for d_head = {_listed(right_widths)}, not for {_listed(wrong_widths)}: what is "
-            "a wide spread depends on d_head. Without the scale it is about √d_head before "
-            f"training, divided by d_k about 1/√d_head. One of those logs: {log.facts}; the "
-            f'function says "{word}", but it is "{log.diagnosis}".',
-            score,
-        )
-    (truth, said), _ = Counter((each.diagnosis, w) for each, w in pairs).most_common(1)[0]
-    log = next(each for each, w in pairs if (each.diagnosis, w) == (truth, said))
+    if 128 not in right_widths:
+        return None
+    return Wrong(
+        "fits-d_head-128-only",
+        f"Right for d_head = {_listed(right_widths)}, not for {_listed(wrong_widths)}: what is "
+        "a wide spread depends on d_head. Without the scale it is about √d_head before "
+        f"training, divided by d_k about 1/√d_head. One of those logs: {log.facts}; the "
+        f'function says "{word}", but it is "{log.diagnosis}".',
+    )
+
+
+def _one_for_another(pairs, reads_start=True) -> Wrong:
+    """For the confusion that is most common."""
+    (truth, said), _ = Counter((log.diagnosis, word) for log, word in pairs).most_common(1)[0]
+    log = next(log for log, word in pairs if (log.diagnosis, word) == (truth, said))
     mistake, advice = _CONFUSED[truth, said]
-    sentence = f'A run that is "{truth}" is taken for "{said}": {log.facts}. {advice}'
-    return Wrong(mistake, sentence, score)
+    if not reads_start:
+        mistake = "start-not-read"
+        advice = (
+            "The rule says so whatever the first measurement is. The later ones tell what training "
+            "made of the heads; what the kernel does can be told before training."
+        )
+    return Wrong(mistake, f'A run that is "{truth}" is taken for "{said}": {log.facts}. {advice}')
+
+
+def _trades(logs, words) -> list[tuple[Log, str, Log]]:
+    """(log, word, other), to see what becomes of the word if the log starts, or goes on, as the
+    other does. Of logs that are alike in kind, width and word one will do."""
+    tried = {(log.d_head, log.diagnosis, word): (log, word) for log, word in zip(logs, words)}
+    others = {(log.d_head, log.diagnosis): log for log in reversed(logs)}
+    return [(*one, other) for one in tried.values() for other in others.values()]
 
 
 def _listed(numbers) -> str:

@@ -215,8 +215,8 @@ CAUSAL = Exercise(
     minutes=15,
     difficulty="hard",
     statement=(
-        "The same, but no token looks ahead: query i may attend to keys 0 … i only. There are as "
-        "many queries as keys."
+        "Attention as in exercise 1.3, softmax(QKᵀ/√d_k)V, but no token looks ahead: query i may "
+        "attend to keys 0 … i only. There are as many queries as keys."
     ),
     signature="causal_attention(q, k, v): q, k (T, d_k), v (T, d_v) -> (T, d_v)",
     hints=(

@@ -144,8 +144,9 @@ DIAGNOSE = Trial(
     ),
     signature="diagnose(entropy, score_std, d_head): (m,), (m,), a whole number -> a string",
     hints=(
-        "Print the first and the last numbers of the logs A, B and C. Which of them do training "
-        "and learning rate have no part in?",
+        "Print the first and the last numbers of the logs A, B and C: `for name, log in "
+        "run_logs.shown().items(): print(name, log.score_std[[0, -1]], log.entropy[[0, -1]])`. "
+        "Which of them do training and learning rate have no part in?",
         "Before training, q·k is a sum of d_head products of variance 1. How far do such sums "
         "spread (lesson 2), and how far after each of the three kernels?",
         "About √d_head without the scale, about 1 with it, about 1/√d_head divided by d_k: compare "

@@ -160,8 +160,8 @@ MERGE = Exercise(
         "[*out, lse]"
     ),
     hints=(
-        "Before the division, each output was a sum with Σ exp(score) = exp(lse) below it. Which "
-        "number does its sum therefore weigh?",
+        "Before the division, each output was a sum with Σ exp(score) = exp(lse) below it. By what "
+        "must you multiply a part's output to get that sum back?",
         "out = (exp(lse_a) out_a + exp(lse_b) out_b) / (exp(lse_a) + exp(lse_b)), and the new lse "
         "is "
         "the logarithm of that denominator. What does e^1000 give?",

@@ -6,7 +6,7 @@ The record is read where the sweep writes it, without importing torch.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -25,7 +25,7 @@ _PLAIN = {
 }  # fmt: skip
 _SHOWN = {"d_head": 128, "learning_rate": 1e-3, "seed": 0}
 _SEEDS = 2  # of one setting, at most, that the checker tries
-_EVEN = 0.7  # an entropy above which a trained head is still undecided
+_BEGINNING = 4  # measurements of a run that has only begun
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +52,6 @@ class Log:
         return self.entropy, self.score_std, self.d_head
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the last measurement tells as much as the first. Slow or short training can leave
-        a healthy head as undecided as one whose scores were divided by d_k."""
-        entropy, score_std = self.entropy[-1], self.score_std[-1]
-        if self.diagnosis == "no scale":
-            return score_std > self.d_head**0.5
-        return (entropy > _EVEN) == (self.diagnosis == "divided by d_k")
-
-    @property
     def facts(self) -> str:
         """The log in a few words."""
         (first, last), (low, high) = self.entropy[[0, -1]], self.score_std[[0, -1]]
@@ -71,9 +62,20 @@ class Log:
 
     def only(self, which: slice) -> Log:
         """The log with some of its measurements."""
-        parts = (self.steps[which], self.entropy[which], self.score_std[which])
-        rest = (self.diagnosis, self.learning_rate, self.seed)
-        return Log(self.name, self.d_head, *parts, *rest)
+        parts = ("steps", "entropy", "score_std")
+        return replace(self, **{name: getattr(self, name)[which] for name in parts})
+
+    def starting_as(self, other: Log) -> Log:
+        """The log with its first measurement replaced by that of another."""
+        entropy, score_std = self.entropy.copy(), self.score_std.copy()
+        entropy[0], score_std[0] = other.entropy[0], other.score_std[0]
+        return replace(self, entropy=entropy, score_std=score_std)
+
+    def going_on_as(self, other: Log) -> Log:
+        """The log with all but its first measurement replaced by those of another."""
+        entropy, score_std = other.entropy.copy(), other.score_std.copy()
+        entropy[0], score_std[0] = self.entropy[0], self.score_std[0]
+        return replace(self, steps=other.steps, entropy=entropy, score_std=score_std)
 
 
 def shown() -> dict[str, Log]:
@@ -83,15 +85,19 @@ def shown() -> dict[str, Log]:
 
 
 def hidden() -> tuple[Log, ...]:
-    """Those that the checker tries, d_head = 128 first: other runs, whole and in part. All of them
-    are clear: a rule may read the first measurement or the last."""
+    """Those that the checker tries, d_head = 128 first: other runs, whole and in part.
+
+    The first measurement tells the three kinds apart, the last does not: slow or short training
+    leaves a healthy head as undecided as one whose scores were divided by d_k.
+    """
     logs = [log for log in _recorded() if log.name not in NAMES.values()]
     logs.sort(key=_setting)
     few = [log for _, group in groupby(logs, _setting) for log in list(group)[:_SEEDS]]
     few.sort(key=lambda log: log.d_head != _SHOWN["d_head"])  # stable
     halves = [log.only(slice(0, 1 + len(log.steps) // 2)) for log in few]
     coarse = [log.only(slice(0, None, 2)) for log in few]
-    return tuple(log for log in (*few, *halves, *coarse) if log.is_clear)
+    beginnings = [log.only(slice(0, _BEGINNING)) for log in few]
+    return (*few, *halves, *coarse, *beginnings)
 
 
 def _setting(log: Log) -> tuple:

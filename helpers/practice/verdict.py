@@ -145,5 +145,5 @@ def _evidence_html(evidence: Evidence) -> str:
 
 def _shape(array: np.ndarray) -> str:
     if array.ndim == 1:
-        return f"{len(array)} numbers"
+        return f"{len(array)} number{'s' * (len(array) != 1)}"
     return "×".join(map(str, array.shape)) if array.ndim else "one number"

@@ -110,7 +110,7 @@ def test_by_click(lab, write, folder):
     panel = Panel(lab, write("clicks"))
     expect(panel.button("^Undo")).to_be_disabled()
     panel.button("^Show the answer").click()
-    expect(panel.back).to_contain_text("Weak answers say")
+    expect(panel.back).to_contain_text("What weak answers say")
     panel.button("^4 Easy").click()
     panel.done(1)
     # The clicked button is gone, and the keys are still the panel's.

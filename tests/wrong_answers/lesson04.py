@@ -369,6 +369,43 @@ def _(entropy, score_std, d_head):
     return "no scale" if score_std[0] > 2 else "healthy"
 
 
+@wrong("4.2", "evenness-taken-for-divided-by-d_k")
+def _(entropy, score_std, d_head):
+    if score_std[0] > d_head**0.25:
+        return "no scale"
+    return "divided by d_k" if entropy[-1] > 0.7 else "healthy"
+
+
+@wrong("4.2", "evenness-taken-for-divided-by-d_k")
+def _(entropy, score_std, d_head):
+    mean = entropy.mean()
+    return "divided by d_k" if mean > 0.84 else "no scale" if mean < 0.45 else "healthy"
+
+
+@wrong("4.2", "start-not-read")
+def _(entropy, score_std, d_head):
+    end = entropy[-1]
+    return "divided by d_k" if end > 0.7 else "no scale" if end < 0.35 else "healthy"
+
+
+@wrong("4.2", "start-not-read")
+def _(entropy, score_std, d_head):
+    if score_std[-1] > math.sqrt(d_head):
+        return "no scale"
+    return "divided by d_k" if entropy[-1] > 0.7 else "healthy"
+
+
+@wrong("4.2", "start-not-read")
+def _(entropy, score_std, d_head):
+    end = score_std[-1]
+    return "no scale" if end > 4 else "divided by d_k" if end < 1.3 else "healthy"
+
+
+@wrong("4.2", "fits-d_head-128-only")
+def _(entropy, score_std, d_head):
+    return "no scale" if score_std[0] > 8 else "healthy" if score_std[0] > 0.1 else "divided by d_k"
+
+
 @wrong("4.2", "no-scale-missed")
 def _(entropy, score_std, d_head):
     if score_std[0] > d_head:
@@ -560,10 +597,8 @@ def _(entropy, score_std, d_head):
 
 
 @right("4.2")
-def _(entropy, score_std, d_head):
-    if score_std[-1] > math.sqrt(d_head):  # after training
-        return "no scale"
-    return "divided by d_k" if entropy[-1] > 0.7 else "healthy"
+def _(entropy, score_std, d_head):  # the spread before training, read off the entropy
+    return "no scale" if entropy[0] < 0.5 else "healthy" if entropy[0] < 0.95 else "divided by d_k"
 
 
 # --- 4.3 ---

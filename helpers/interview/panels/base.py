@@ -20,6 +20,7 @@ class Panel(ABC):
     """
 
     focus = ""
+    what_is_missing = "There is no score yet. Skip leaves it open."
 
     def __init__(self, changed: Callable[[], object] = lambda: None):
         self.changed = changed
@@ -58,6 +59,11 @@ class Panel(ABC):
     def say_keys(self) -> str:
         """The keys of the moment, for the line under the panel."""
         return ""
+
+    @property
+    def main(self) -> widgets.Button | None:
+        """The button that leads to a score."""
+        return None
 
     # --- What they are built from ---
 

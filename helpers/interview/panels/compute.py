@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import ipywidgets as widgets
 
@@ -19,11 +19,15 @@ _SIGN = {True: "✓ ", False: "✗ ", None: ""}
 class Compute(Panel):
     """A problem of `helpers.interview.by_hand`.
 
-    controls : the label of each number → its field, "check", "solution".
+    controls : the label of each number → its field, "check", "solution". A unit that is typed
+    behind a number is not looked at.
     Right at the first check is worth 1, later 1/2, after the solution was shown nothing.
     """
 
     focus = ".abh-entry input"
+    what_is_missing = (
+        "Check your numbers until they are right, show the solution, or skip this one."
+    )
 
     def __init__(self, problem: by_hand.Problem, changed: Callable[[], object] = lambda: None):
         super().__init__(changed)
@@ -33,11 +37,12 @@ class Compute(Panel):
         self._score: float | None = None
         self._fields = []
         for label in problem.labels:
-            field = widgets.Text(description=label, style={"description_width": "initial"})
+            field = widgets.Text(style={"description_width": "initial"})
             field.add_class("abh-entry")
             field.observe(lambda _: self._typed(), "value")
             self.controls[label] = field
             self._fields.append(field)
+        self._mark([None] * len(self._fields))
         check = self.button("check", "Check", self.check)
         solution = self.button("solution", "Show the solution", self.show_solution)
         entries = widgets.HBox(self._fields).add_class("abh-entries")
@@ -52,13 +57,16 @@ class Compute(Panel):
             ]
         )
 
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["check"]
+
     def check(self) -> None:
         """Check what is typed."""
-        graded = by_hand.grade(self.problem, self._typed_texts)
-        for field, label, right in zip(self._fields, self.problem.labels, graded.right):
-            field.description = f"{_SIGN[right]}{label}"
-            for value, look in _LOOK.items():
-                (field.add_class if value is right else field.remove_class)(look)
+        unit = self.problem.unit.partition(" ")[0]
+        texts = [text.strip().removesuffix(unit) for text in self._typed_texts]
+        graded = by_hand.grade(self.problem, texts)
+        self._mark(graded.right)
         if None not in graded.right and not graded.is_right:
             self._tries += 1
         if graded.is_right and self._score is None:
@@ -75,14 +83,19 @@ class Compute(Panel):
 
     def _typed(self) -> None:
         """A number that is being changed is no longer right or wrong."""
-        for field, label in zip(self._fields, self.problem.labels):
-            field.description = label
-            for look in _LOOK.values():
-                field.remove_class(look)
+        self._mark([None] * len(self._fields))
         self.changed()
 
+    def _mark(self, rights: Sequence[bool | None]) -> None:
+        """Say at each field whether its number is right, where that is known."""
+        unit = f", in {self.problem.unit}" if self.problem.unit else ""
+        for field, label, right in zip(self._fields, self.problem.labels, rights):
+            field.description = f"{_SIGN[right]}{label}{unit}"
+            for value, look in _LOOK.items():
+                (field.add_class if value is right else field.remove_class)(look)
+
     def _show(self) -> None:
-        base.show(self.controls["solution"], not self._shown)
+        self.controls["solution"].disabled = self._shown
         if self._shown:
             lines = "<br>".join(markup.html(line) for line in self.problem.worked)
             place = taught(self.problem)

@@ -13,7 +13,8 @@ PANELS = """
 .abh .iv-keys { font-size: 12px; margin: 8px 0 0; }
 .abh ul { margin: 0 0 8px; padding-left: 22px; }
 .iv-notes.widget-textarea, .iv-code.widget-textarea { width: auto; height: auto; margin: 2px; }
-.iv-notes textarea { font-size: 14px; line-height: 1.5; resize: vertical; }
+.iv-notes textarea { font-size: 14px; line-height: 1.5; resize: vertical; field-sizing: content;
+  min-height: 76px; max-height: 320px; }
 .iv-code textarea { font-family: var(--jp-code-font-family, monospace); font-size: 13px;
   line-height: 1.45; tab-size: 4; white-space: pre; overflow-x: auto; resize: vertical; }
 .iv-point.widget-checkbox { width: auto; height: auto; margin: 3px 2px; }
@@ -36,7 +37,7 @@ PANELS = """
 .abh-panel button.jupyter-button.iv-main { background: #543894; color: #ffffff;
   border-color: #543894; }
 .abh pre.iv-written { white-space: pre-wrap; overflow-wrap: anywhere;
-  font-family: inherit; font-size: 14px; }
+  word-break: normal; font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
 .iv-library details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }

@@ -17,14 +17,18 @@ from helpers.practice import style
 class ReadKernel(Panel):
     """A function of `helpers.interview.debug`.
 
-    controls : "A", "B", … for the diagnoses. Right at the first choice is worth 1, at the second
-    1/2, later nothing.
+    controls : "show", then "A", "B", … for the diagnoses: one says one's own before one reads
+    them. Right at the first choice is worth 1, at the second 1/2, later nothing.
     """
+
+    what_is_missing = "Choose a diagnosis first, or skip this one."
 
     def __init__(self, broken: debug.Broken, changed: Callable[[], object] = lambda: None):
         super().__init__(changed)
         self.broken = broken
         self._tried: list[str] = []
+        self._shown = False
+        show = self.button("show", "Show four diagnoses", self.show_options)
         buttons = []
         for letter, option in broken.question.lettered:
             button = self.button(letter, "", lambda letter=letter: self.choose(letter))
@@ -37,16 +41,37 @@ class ReadKernel(Panel):
             f"<pre><code>{html.escape(broken.code)}</code></pre>"
             f"<p>{style.rich(broken.symptom)}</p>"
         )
+        self._options = widgets.VBox(buttons)
         self.view = widgets.VBox(
-            [base.prompt("What is wrong with it?"), lead, *buttons, self._said, self._report]
+            [
+                base.prompt("What is wrong with it? Say it aloud first."),
+                lead,
+                widgets.HBox([show]),
+                self._options,
+                self._said,
+                self._report,
+            ]
         )
+        self._show()
+
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["show"]
+
+    def show_options(self) -> None:
+        """Show the diagnoses to choose from."""
+        self._shown = True
+        self._show()
 
     def choose(self, letter: str) -> None:
         """Choose a diagnosis."""
+        self._shown = True
         self._tried.append(letter)
         self._show()
 
     def _show(self) -> None:
+        base.show(self._options, self._shown)
+        base.show(self.controls["show"], not self._shown)
         options = dict(self.broken.question.lettered)
         for letter, option in options.items():
             button = self.controls[letter]
@@ -87,13 +112,14 @@ class ReadKernel(Panel):
 
     @property
     def answer(self) -> dict:
-        return {"tried": list(self._tried)} if self._tried else {}
+        return {"tried": list(self._tried)} if self._shown else {}
 
     def restore(self, answer: dict) -> None:
         if not answer:
             return
         known = dict(self.broken.question.lettered)
         self._tried = [letter for letter in answer["tried"] if letter in known]
+        self._shown = True
         self._show()
 
     @property
@@ -107,6 +133,9 @@ class ReadKernel(Panel):
 
     @property
     def keys(self) -> dict[str, Callable[[], object]]:
+        if not self._shown:
+            show = style.guarded(lambda: self.did(self.show_options), self.say)
+            return {" ": show, "Enter": show}
         return {
             key: style.guarded(lambda x=letter: self.did(lambda: self.choose(x)), self.say)
             for letter, _ in self.broken.question.lettered
@@ -115,6 +144,8 @@ class ReadKernel(Panel):
 
     @property
     def say_keys(self) -> str:
+        if not self._shown:
+            return "Space shows the diagnoses"
         letters = [letter for letter, _ in self.broken.question.lettered]
         return f"{letters[0].lower()} to {letters[-1].lower()} choose"
 

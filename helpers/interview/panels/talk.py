@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 import ipywidgets as widgets
@@ -19,28 +20,46 @@ _FIELD = "Say it aloud, or write it here."
 class Talk(Panel):
     """A question. After the answer is shown one ticks the points that one's own had.
 
-    controls : "answer" (the field), "reveal", "point 1", "point 2", …
+    lead : what it is asked because of, in a sentence. controls : "answer" (the field), "reveal",
+    "point 1", "point 2", …
     """
 
-    def __init__(self, question: Question, changed: Callable[[], object] = lambda: None):
+    what_is_missing = "Show the points and tick yours first, or skip this one."
+
+    def __init__(
+        self, question: Question, changed: Callable[[], object] = lambda: None, lead: str = ""
+    ):
         super().__init__(changed)
-        self.question = question
+        self.question, self.lead = question, lead
         self._revealed = False
         field = self.controls["answer"] = base.notes(_FIELD, changed)
         reveal = self.button("reveal", "Show what a good answer has", self.reveal)
         self._points = []
         for number, point in enumerate(question.points, start=1):
-            box = widgets.Checkbox(description=f"{number}  {markup.plain(point)}", indent=False)
+            label = style.lowered(html.escape(f"{number}  {markup.plain(point)}", quote=False))
+            box = widgets.Checkbox(description=label, indent=False, description_allow_html=True)
             box.add_class("iv-point")
             box.observe(lambda _: self._ticked(), "value")
             self.controls[f"point {number}"] = box
             self._points.append(box)
         heading = base.page('<p class="iv-head">Tick what your answer had</p>')
-        self._behind = widgets.VBox([heading, *self._points, base.page(model_answer(question))])
+        self._behind = widgets.VBox(
+            [heading, *self._points, self._said, base.page(model_answer(question))]
+        )
         self.view = widgets.VBox(
-            [base.prompt(question.prompt), field, widgets.HBox([reveal]), self._behind, self._said]
+            [
+                *([_lead(lead)] if lead else []),
+                base.prompt(question.prompt),
+                field,
+                widgets.HBox([reveal]),
+                self._behind,
+            ]
         )
         self._show()
+
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["reveal"]
 
     def reveal(self) -> None:
         """Show the points and an answer; what was written stays."""
@@ -110,9 +129,13 @@ class Talk(Panel):
     @property
     def words(self) -> str:
         question = self.question
-        parts = [markup.plain(question.prompt)]
+        parts = [markup.plain(self.lead)] if self.lead else []
+        parts.append(markup.plain(question.prompt))
         if self._revealed:
-            parts += [f"{'✓' if box.value else '·'} {box.description}" for box in self._points]
+            parts += [
+                f"{'✓' if box.value else '·'} {i}  {markup.plain(point)}"
+                for i, (box, point) in enumerate(zip(self._points, question.points), start=1)
+            ]
             parts.append(markup.plain(question.answer))
         return "\n".join(parts)
 
@@ -135,6 +158,19 @@ def model_answer(question: Question) -> str:
     )
 
 
+def leads_to(question: Question) -> str:
+    """The follow-ups with their answers to unfold, as an HTML list."""
+    items = "".join(f"<li>{_follow_up(each)}</li>" for each in question.follow_ups)
+    return f'<p class="iv-head">It leads to</p><ul>{items}</ul>'
+
+
+def _follow_up(each: bank_module.FollowUp) -> str:
+    to = bank_module.bank()[each.to] if each.to else each
+    ask = to.prompt if each.to else each.ask
+    answer = f"<p>{markup.html(to.answer)}</p>"
+    return f"<details><summary>{markup.html(ask)}</summary>{answer}</details>"
+
+
 def where(place: str, link: str) -> str:
     """A link to the section that teaches something, as HTML."""
     if not link:
@@ -151,26 +187,26 @@ def taught(item) -> str:
 class FollowUp(Panel):
     """A follow-up. After the answer is shown one says how one's own was.
 
-    said : whether the answer before had the point that this is asked about.
-    controls : "answer" (the field), "reveal", "missed", "partly", "had it".
+    lead : what it is asked because of, in a sentence. controls : "answer" (the field), "reveal",
+    "missed", "partly", "had it".
     """
 
     GRADES = (("missed", 0.0), ("partly", 0.5), ("had it", 1.0))
+    what_is_missing = "Show the answer and say how yours was, or skip this one."
 
     def __init__(
         self,
         question: Question,
         number: int,
-        said: bool = True,
         changed: Callable[[], object] = lambda: None,
+        lead: str = "",
     ):
         super().__init__(changed)
         self.question, self.number = question, number
         self._follow_up: bank_module.FollowUp = question.follow_ups[number]
         self._revealed = False
         self._grade = ""
-        point = question.points[self._follow_up.point]
-        self._lead = f"{'You said' if said else 'You did not say'}: {_inside(point)}."
+        self.lead = lead
         field = self.controls["answer"] = base.notes(_FIELD, changed)
         reveal = self.button("reveal", "Show an answer", self.reveal)
         grades = [
@@ -184,10 +220,9 @@ class FollowUp(Panel):
                 widgets.HBox(grades).add_class("iv-row"),
             ]
         )
-        lead = base.page(f'<p class="abh-quiet">{markup.html(self._lead)}</p>')
         self.view = widgets.VBox(
             [
-                lead,
+                *([_lead(lead)] if lead else []),
                 base.prompt(self._follow_up.ask),
                 field,
                 widgets.HBox([reveal]),
@@ -196,6 +231,10 @@ class FollowUp(Panel):
             ]
         )
         self._show()
+
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["reveal"]
 
     def reveal(self) -> None:
         """Show an answer."""
@@ -254,12 +293,12 @@ class FollowUp(Panel):
 
     @property
     def words(self) -> str:
-        parts = [markup.plain(self._lead), markup.plain(self._follow_up.ask)]
+        parts = [markup.plain(self.lead)] if self.lead else []
+        parts.append(markup.plain(self._follow_up.ask))
         if self._revealed:
             parts.append(markup.plain(self._follow_up.answer))
         return "\n".join(parts)
 
 
-def _inside(point: str) -> str:
-    """A point within a sentence: quoted, without its full stop."""
-    return f"“{point.rstrip('.')}”"
+def _lead(text: str) -> widgets.HTMLMath:
+    return base.page(f'<p class="abh-quiet">{markup.html(text)}</p>')

@@ -18,23 +18,25 @@ from helpers.practice import style
 from helpers.practice.reveal import Solution
 from helpers.practice.task import Task
 
-_HINT = 0.15  # what a hint costs; they take no more than half
+_HINT, _FAILED = 0.15, 0.1  # what a hint costs, and a check that was not passed
 
 
 class WriteCode(Panel):
     """An exercise of `helpers.practice`, written in a field of the panel.
 
-    controls : "code" (the field), "run", "hint", "solution". A function that passes is worth 1,
-    less for hints; one that was run and does not pass, or passes after the solution, nothing.
+    controls : "code" (the field), "run", "hint", "solution". A function that passes the first
+    check is worth 1; a check that it failed and a hint cost a little, but never more than half. One
+    that does not pass, or passes after the solution, is worth nothing.
     """
 
     focus = ".iv-code textarea"
+    what_is_missing = "Run the checker on your code first, or skip this one."
 
     def __init__(self, task: Task, changed: Callable[[], object] = lambda: None):
         super().__init__(changed)
         self.task = task
         self.stub = stub(task)
-        self._hints = 0
+        self._hints = self._failed = 0
         self._solution_shown = False
         self._score: float | None = None
         field = widgets.Textarea(value=self.stub, rows=12)
@@ -67,6 +69,10 @@ class WriteCode(Panel):
         )
         self._show()
 
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["run"]
+
     def run(self) -> None:
         """Run the code, and check the function that it defines."""
         self.say("Checking …")
@@ -76,13 +82,22 @@ class WriteCode(Panel):
             return
         verdict = practice.check(self.task.id, fn)
         self._verdict.value = verdict._repr_mimebundle_()["text/html"]
-        self.say("The checker's answer:" if verdict.attempted else "")
-        if self._score is not None and self._score > 0:
+        self.say("")
+        if self._score:
             return  # what passed once has passed
         if verdict.passed and not self._solution_shown:
-            self._score = max(0.5, 1.0 - _HINT * self._hints)
+            self._score = max(0.5, 1.0 - _HINT * self._hints - _FAILED * self._failed)
+            if self._score < 1:
+                self.say(f"Worth {self._score:.0%}, after {self._before}.")
         elif verdict.attempted:
+            self._failed += 1
             self._score = 0.0
+
+    @property
+    def _before(self) -> str:
+        """Failed checks and hints, in words."""
+        counts = (self._failed, "failed check"), (self._hints, "hint")
+        return " and ".join(f"{n} {what}{'s' * (n > 1)}" for n, what in counts if n)
 
     def _function(self) -> Callable | None:
         """The function that the code defines; None after saying why there is none."""
@@ -125,8 +140,8 @@ class WriteCode(Panel):
         count = len(self.task.hints)
         button = self.controls["hint"]
         button.description = f"Hint {min(self._hints + 1, count)} of {count}"
-        base.show(button, self._hints < count)
-        base.show(self.controls["solution"], not self._solution_shown)
+        button.disabled = self._hints == count
+        self.controls["solution"].disabled = self._solution_shown
         shown = [
             f"<p>Hint {i}: {style.rich(hint)}</p>"
             for i, hint in enumerate(self.task.hints[: self._hints], start=1)
@@ -139,12 +154,13 @@ class WriteCode(Panel):
     @property
     def answer(self) -> dict:
         code = self.controls["code"].value
-        untouched = code == self.stub and not self._hints and not self._solution_shown
+        untouched = code == self.stub and not (self._hints or self._failed or self._solution_shown)
         if untouched and self._score is None:
             return {}
         return {
             "code": code,
             "hints": self._hints,
+            "failed": self._failed,
             "solution": self._solution_shown,
             "score": self._score,
         }
@@ -154,6 +170,7 @@ class WriteCode(Panel):
             return
         self.controls["code"].value = str(answer["code"])
         self._hints = max(0, min(int(answer["hints"]), len(self.task.hints)))
+        self._failed = max(0, int(answer["failed"]))
         self._solution_shown = bool(answer["solution"])
         self._score = None if answer["score"] is None else float(answer["score"])
         self._show()
