@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.interview import by_hand, debug, mock, panels, record, rounds, store
+from helpers.interview import atomic, by_hand, debug, mock, panels, record, rounds, store
 from helpers.interview.bank import bank
 from helpers.interview.library import Library
 from helpers.interview.mock import MockInterview
@@ -114,10 +114,12 @@ def test_the_same_by_keyboard_alone(clock):
                 interview.controls[label].value = "1"  # typed; then Enter
             press("Ctrl+Enter")
             press("s")
+            press("s")
             continue
         else:
             interview.controls["code"].value = "def nothing(): pass"
             press("Ctrl+Enter")
+            press("s")
             press("s")
             continue
         press("n")
@@ -209,9 +211,94 @@ def test_a_round_can_be_ended_at_any_time(clock):
     interview = start(clock)
     interview.controls["answer"].value = "something"
     interview.controls["end"].click()
+    assert interview.state["at"] == "round"  # once is not enough
+    interview.controls["end"].click()
     assert interview.state["at"] == "report"
     assert "Nothing was scored" in interview.words
     assert record.Records().all()[0].entries[0].answer["written"] == "something"
+
+
+def test_letters_that_were_meant_for_a_field_take_no_question_away(clock):
+    interview = start(clock)
+    step = interview.state["step"]
+    for letter in "because score":
+        interview._keyboard.press(letter)
+    assert interview.state["step"] == step
+    interview._keyboard.press("s")
+    assert "Press s again" in interview._said.value
+    interview._keyboard.press("x")
+    interview._keyboard.press("s")
+    assert interview.state["step"] == step
+    interview._keyboard.press("s")
+    assert interview.state["step"] != step
+
+
+def test_a_lobby_that_is_out_of_date_spoils_nothing(clock):
+    first = start(clock)
+    first.controls["answer"].value = "A0"
+    stale = MockInterview(now=clock)
+    assert "resume" in stale.controls
+    first.controls["answer"].value = "A0, and the last words"
+    first.controls["end"].click()
+    first.controls["end"].click()
+    stale.controls["resume"].click()
+    assert stale.state["at"] == "lobby"
+    assert "no unfinished round" in stale._said.value
+    (kept,) = record.Records().all()
+    assert kept.finished
+    assert kept.entries[0].answer["written"] == "A0, and the last words"
+
+
+def test_a_first_save_that_fails_makes_no_second_round(clock, folder, monkeypatch):
+    first = start(clock)
+    first.controls["answer"].value = "A0"
+    second = MockInterview(now=clock)
+
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "replace", fails)
+        second.controls["resume"].click()
+        assert "No space left" in second._said.value
+    second.controls["answer"].value = "A0 and more"
+    (kept,) = record.Records().all()
+    assert kept.entries[0].answer["written"] == "A0 and more"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ref"),
+    [
+        ("question", "gone"),
+        ("follow-up", "gone#0"),
+        ("follow-up", "why-not-d-k#99"),
+        ("by-hand", "gone:1"),
+        ("by-hand", "no number"),
+        ("kernel", "gone"),
+        ("code", "6.99"),
+    ],
+)
+def test_what_the_lessons_no_longer_have_is_skipped(clock, kind, ref):
+    interview = start(clock)
+    interview.controls["answer"].value = "before"
+    left = len(interview._round.steps)
+    interview._ask(rounds.Step(kind, ref, 2.0))
+    assert interview.state["at"] == "round"
+    assert len(interview._round.steps) == left - 1
+    assert "no longer asked" in interview._said.value
+    interview.end()
+    assert "Another round" in interview.controls["again"].description
+    kept = record.Records().all()[0]
+    assert [entry.step.ref for entry in kept.entries][1] == ref
+    assert kept.entries[0].answer["written"] == "before"
+    again = MockInterview(now=clock)
+    again.lobby()
+
+
+def test_half_an_emoji_is_kept_too(clock):
+    interview = start(clock)
+    interview.controls["answer"].value = "\ud83d and more"
+    assert record.Records().all()[0].entries[0].answer["written"] == "\ud83d and more"
 
 
 def test_what_cannot_be_kept_is_said_and_tried_again(clock, folder):

@@ -188,6 +188,42 @@ def test_a_damaged_round_is_set_aside_and_the_others_stay(folder):
     assert len(record.Records().all()) == 1
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"started": "2026-01-01T12:00:00"},  # without a time zone
+        {"started": "0001-01-01T12:00:00+00:00"},
+        {"entries": [{"step": {"kind": "question", "ref": "x", "minutes": 0}}]},
+        {"entries": [{"step": {"kind": "question", "ref": "x", "minutes": 2}, "score": "good"}]},
+        {"entries": [{"step": {"kind": "question", "ref": "x", "minutes": 2}, "seconds": None}]},
+        {"entries": [{"step": {"kind": "question", "ref": "x", "minutes": 2}, "answer": "x"}]},
+        {"entries": [{"step": {"kind": "song", "ref": "x", "minutes": 2}}]},
+        {"steps": [{"kind": "question"}]},
+    ],
+)
+def test_a_round_that_was_edited_by_hand_is_set_aside(folder, change):
+    records = record.Records()
+    round = some_round(records)
+    records.save(round)
+    path = folder / "rounds" / f"{round.id}.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **change}), encoding="utf-8")
+    again = record.Records()
+    assert again.all() == []
+    assert "set aside" in again.notices[0]
+
+
+def test_a_round_of_a_newer_version_hides_no_other(folder):
+    records = record.Records()
+    records.save(some_round(records))
+    newer = folder / "rounds" / "20990101T000000-aaaa.json"
+    newer.write_text('{"format": 99}', encoding="utf-8")
+    again = record.Records()
+    assert len(again.all()) == 1
+    assert "newer version" in again.notices[0]
+    assert newer.exists()
+
+
 def test_what_is_kept_is_plain_json(folder):
     records = record.Records()
     round = some_round(records)

@@ -45,12 +45,18 @@ function render({ model, el }) {
     item.textContent =
       `this one: ${shown(model.get("spent") + passed)} of about ${shown(planned)}`;
   };
+  const stopped = () => { clearInterval(timer); round.textContent += ", stopped"; };
   const sync = () => { at = performance.now(); before = model.get("left"); draw(); };
   model.on("change:stamp", sync);
   const timer = setInterval(draw, 250);
   model.send({ sync: true });  // a page that was opened later does not know what time it is
   draw();
-  return () => { clearInterval(timer); model.off("change:stamp", sync); };
+  model.on("comm_live_update", stopped);
+  return () => {
+    clearInterval(timer);
+    model.off("change:stamp", sync);
+    model.off("comm_live_update", stopped);
+  };
 }
 export default { render };
 """

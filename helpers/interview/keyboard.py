@@ -14,31 +14,41 @@ import traitlets
 
 _MODULE = """
 function render({ model, el }) {
-  let root, observer, keeping, inside = false, byHand = false;
+  let root, observer, keeping, dead, inside = false, byHand = false, passing = false;
   const isText = (target) => target.matches("textarea, select, input:not([type=checkbox])");
+  const send = (key) => { try { model.send({ key }); } catch { died(); } };
+  // A letter or digit, whatever the layout and Caps Lock make of it.
+  const named = ({ key, code }) => {
+    if (/^[0-9a-z ]$/i.test(key) || key.length > 1) return key.length > 1 ? key : key.toLowerCase();
+    return (code.match(/^(?:Digit|Key)(.)$/)?.[1] ?? key).toLowerCase();
+  };
   const pressed = (event) => {
     const { target, key } = event;
+    if (event.isComposing || event.keyCode === 229) return;  // belongs to an input method
     byHand = false;
     const command = event.ctrlKey || event.metaKey;
     if (command && key === "Enter") {
       event.preventDefault(); event.stopPropagation();
-      model.send({ key: "Ctrl+Enter" });
+      if (!event.repeat) send("Ctrl+Enter");
       return;
     }
+    if (key === "Escape") passing = true;
+    else if (key !== "Tab" && key !== "Shift") passing = false;
     if (command || event.altKey) return;
     if (isText(target)) {
       if (key === "Escape") { event.preventDefault(); root.focus(); }
       if (target.closest(".iv-code")) indent(event, target);
-      else if (key === "Enter" && target.matches("input")) model.send({ key: "Ctrl+Enter" });
+      else if (key === "Enter" && target.matches("input") && !event.repeat) send("Ctrl+Enter");
       return;
     }
     if (target.matches("button, summary, a, input") && (key === " " || key === "Enter")) return;
     if (key.length > 1 && key !== "Enter") return;  // Tab and the like
     event.preventDefault(); event.stopPropagation();
-    if (!event.repeat) model.send({ key });  // a key held down is pressed once
+    if (!event.repeat) send(named(event));  // a key held down is pressed once
   };
   const indent = (event, field) => {
     if (event.key !== "Tab" && event.key !== "Enter") return;
+    if (event.key === "Tab" && passing) return;  // after Escape, Tab goes on as everywhere
     const line = field.value.slice(0, field.selectionStart).split("\\n").pop();
     let text = "    ";
     if (event.key === "Enter")
@@ -50,6 +60,7 @@ function render({ model, el }) {
   const mend = () => {
     for (const field of root.querySelectorAll("textarea")) {
       field.setAttribute("data-lm-suppress-shortcuts", "true");
+      if (field.title) field.setAttribute("aria-label", field.title);
       if (field.closest(".iv-code")) field.spellcheck = false;
     }
     // The browser takes the focus from a control that is gone a moment after it is gone.
@@ -69,26 +80,46 @@ function render({ model, el }) {
     if (byHand && target.matches("select")) root.focus({ preventScroll: true });
   };
   const asked = (message) => {
+    if (message.alive) { clearTimeout(dead); dead = undefined; return; }
+    if (!inside) return;  // it is about another view of the same panel
     if (message.reveal) setTimeout(() => root.scrollIntoView({ block: "nearest" }), 60);
     if (message.focus) setTimeout(() => {
+      const writing = root.contains(document.activeElement) && isText(document.activeElement);
+      if (writing && document.activeElement.isConnected) return;  // somebody was faster
       (message.focus === "panel" ? root : root.querySelector(message.focus))?.focus();
     }, 60);
   };
-  const named = () => root.setAttribute("aria-label", model.get("label"));
+  const label = () => root.setAttribute("aria-label", model.get("label"));
+  // The kernel has stopped or was restarted: nothing that is typed here is kept any more.
+  const died = () => {
+    if (!root || root.querySelector(".iv-dead")) return;
+    for (const field of root.querySelectorAll("textarea, input")) field.readOnly = true;
+    const said = document.createElement("div");
+    said.className = "abh abh-note abh-no iv-dead";
+    said.setAttribute("role", "alert");
+    said.textContent = "The kernel has stopped, so nothing is kept any more. Run this cell " +
+      "again: what you entered before is there. Text in a field here can still be copied.";
+    root.prepend(said);
+  };
+  const doubt = () => {
+    try { model.send({ alive: true }); } catch { return died(); }
+    dead ??= setTimeout(died, 3000);
+  };
   const start = () => {
     root = el.closest(".ex-root");
     if (!root) { timer = setTimeout(start, 50); return; }
     root.tabIndex = 0;
     root.setAttribute("role", "group");
     root.setAttribute("data-lm-suppress-shortcuts", "true");
-    named();
+    label();
     root.addEventListener("keydown", pressed, true);  // text fields stop it on its way up
     root.addEventListener("change", chosen);
     document.addEventListener("focusin", entered);
     document.addEventListener("pointerdown", entered);
     observer = new MutationObserver(mend);
     observer.observe(root, { childList: true, subtree: true, attributeFilter: ["disabled"] });
-    model.on("change:label", named);
+    model.on("change:label", label);
+    model.on("comm_live_update", doubt);
     model.on("msg:custom", asked);
     mend();
   };
@@ -101,7 +132,9 @@ function render({ model, el }) {
     root?.removeEventListener("change", chosen);
     document.removeEventListener("focusin", entered);
     document.removeEventListener("pointerdown", entered);
-    model.off("change:label", named);
+    model.off("change:label", label);
+    model.off("comm_live_update", doubt);
+    clearTimeout(dead);
     model.off("msg:custom", asked);
   };
 }
@@ -121,6 +154,7 @@ class Keyboard(anywidget.AnyWidget):
     def __init__(self, label: str = ""):
         super().__init__(label=label)
         self._actions: dict[str, Callable[[], object]] = {}
+        self.presses = 0  # so far, with and without a meaning
         self.on_msg(self._received)
 
     def mean(self, actions: Mapping[str, Callable[[], object]]) -> None:
@@ -134,6 +168,7 @@ class Keyboard(anywidget.AnyWidget):
 
     def press(self, key: str) -> None:
         """What pressing that key does; nothing if it means nothing."""
+        self.presses += 1
         if action := self._actions.get(key):
             action()
 
@@ -146,5 +181,9 @@ class Keyboard(anywidget.AnyWidget):
         self.send({"reveal": True})
 
     def _received(self, _widget, content, _buffers) -> None:
-        if isinstance(content, dict) and isinstance(content.get("key"), str):
+        if not isinstance(content, dict):
+            return
+        if isinstance(content.get("key"), str):
             self.press(content["key"])
+        if content.get("alive"):
+            self.send({"alive": True})

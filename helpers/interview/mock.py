@@ -62,6 +62,7 @@ class MockInterview:
         self._panel: panels.Panel | None = None
         self._watch = Stopwatch(now=now)
         self._trouble = ""
+        self._asked_once: dict[str, int] = {}
         self._keyboard = Keyboard("Mock interview")
         self._clock = ClockFace(self._times)
         self._body, self._foot = widgets.VBox(), widgets.VBox()
@@ -75,7 +76,7 @@ class MockInterview:
             "pause": self._button("Pause", self.pause),
             "skip": self._button("Skip", self.skip),
             "next": self._button("Next", self.next),
-            "end": self._button("End the round", self.end),
+            "end": self._button(_END, self._end_by_click),
             "again": self._button("Another round", self.lobby),
         }  # fmt: skip
         bar = widgets.HBox([self._clock, self._controls["pause"], self._controls["end"]])
@@ -116,8 +117,11 @@ class MockInterview:
 
     def resume(self) -> None:
         """Go on with the newest round that is not finished."""
+        self._read_history()  # another notebook may have gone on with it meanwhile
         unfinished = self._unfinished
         if unfinished is None:
+            self._show()
+            self.say("There is no unfinished round any more.")
             return
         self._round = unfinished
         if unfinished.entries:
@@ -132,6 +136,18 @@ class MockInterview:
         self._show()
         self._keyboard.focus()
 
+    def _skip_by_key(self) -> None:
+        """A key that was meant for a text field must not take a question away."""
+        self._twice("s", "Press s again to skip this one.", self.skip)
+
+    def _twice(self, name: str, words: str, action: Callable[[], object]) -> None:
+        """Do an action that cannot be taken back when it is asked for twice in a row."""
+        if self._keyboard.presses == self._asked_once.get(name, -2) + 1:
+            action()
+        else:
+            self._asked_once[name] = self._keyboard.presses
+            self.say(words)
+
     def skip(self) -> None:
         """Leave this step without a score. What was written there stays."""
         self._close(skipped=True)
@@ -144,6 +160,13 @@ class MockInterview:
             return
         self._close()
         self._advance()
+
+    def _end_by_click(self) -> None:
+        button = self._controls["end"]
+        if button.description == _END:
+            button.description = _END_NOW
+        else:
+            self.end()
 
     def end(self) -> None:
         """End the round and show the report."""
@@ -162,10 +185,16 @@ class MockInterview:
         self._open(self._entry)
 
     def _open(self, entry: Entry) -> None:
-        panel = self._make_panel(entry.step, entry.lead)
+        self._panel = None
+        try:
+            panel = self._make_panel(entry.step, entry.lead)
+        except (ValueError, IndexError):
+            entry.skipped = True
+            self._records.notices.append(f"“{entry.step.ref}” is no longer asked; it was skipped.")
+            return self._advance()
         try:
             panel.restore(entry.answer)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             # Not what this panel ever wrote. It stays in the record as it is; one begins anew.
             entry.skipped, entry.score = True, None
             return self._ask(entry.step, entry.lead)
@@ -345,6 +374,7 @@ class MockInterview:
             self._head.value = _head("Report")
             page = report_page.page(self._report, self._round, self._bank)
             self._body.children = [base.page(page), widgets.HBox([self._controls["again"]])]
+        self._controls["end"].description = _END
         self._controls["pause"].description = "Pause" if self._watch.running else "Go on"
         self._clock.refresh()
         self._show_way()
@@ -389,11 +419,11 @@ class MockInterview:
             self._keyboard.mean({"p": self._guarded(self.pause)})
             self._hint.value = _quiet("Keys: p goes on")
             return
-        own = {"n": self.next, "p": self.pause, "s": self.skip, "t": self._write}
+        own = {"n": self.next, "p": self.pause, "s": self._skip_by_key, "t": self._write}
         self._keyboard.mean(
             {**self._panel.keys, **{key: self._guarded(action) for key, action in own.items()}}
         )
-        keys = [self._panel.say_keys, "n next", "s skips", "p pauses", "Esc leaves a field"]
+        keys = [self._panel.say_keys, "n next", "s s skips", "p pauses", "Esc leaves a field"]
         self._hint.value = _quiet("Keys: " + ", ".join(filter(None, keys)))
 
     def _write(self) -> None:
@@ -430,6 +460,7 @@ class MockInterview:
         return mimebundle(self.view, words, html=lines)
 
 
+_END, _END_NOW = "End the round", "Really end it"
 _LOBBY = (
     "Say your answers aloud, as you would there; then look at the points that a good answer has, "
     "and tick what yours had. Be strict: nobody else sees it. Time is shown and ends nothing. "

@@ -6,6 +6,7 @@ on with the same round, the second to write gets a file of its own: neither lose
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -58,9 +59,12 @@ def from_json(id: str, content: Mapping) -> Round:
     """Raises KeyError, TypeError or ValueError for what `to_json` never wrote."""
     if content["minutes"] not in rounds.MINUTES:
         raise ValueError(f"no round has {content['minutes']!r} minutes")
+    started = datetime.fromisoformat(content["started"])
+    if started.tzinfo is None or not 2000 <= started.year <= 9000:
+        raise ValueError(f"no round began at {started}")
     return Round(
         id,
-        datetime.fromisoformat(content["started"]),
+        started,
         str(content["level"]),
         content["minutes"],
         [rounds.step_from_json(step) for step in content["steps"]],
@@ -100,11 +104,13 @@ class Records:
         """
         document = self._document(round.id)
 
+        mine = {**round.to_json(), "owner": self.owner}
+
         def edit(content: dict) -> bool:
-            if content and content["owner"] != self.owner and round.owner == self.owner:
+            # Whoever wrote what this round was read from may have been followed by somebody else.
+            if content and content["owner"] != round.owner:
                 return False
-            round.owner = self.owner
-            content.update(round.to_json())
+            content.update(mine)
             return True
 
         if not document.change(edit):
@@ -113,23 +119,40 @@ class Records:
                 "Another notebook goes on with this round too: what you answer here is kept as a "
                 f"round of its own, {round.id}."
             )
-            self._document(round.id).change(lambda content: content.update(round.to_json()))
+            self._document(round.id).change(lambda content: content.update(mine))
+        round.owner = self.owner
         self.notices += document.notices
 
     def all(self) -> list[Round]:
-        """Every round that is kept, the newest first. Raises StoreError."""
-        if not self._folder.is_dir():
-            return []
+        """Every round that can be read, the newest first; `notices` tells of the others.
+
+        Raises StoreError if the folder cannot be looked into.
+        """
         found = []
-        for path in sorted(self._folder.glob("*.json"), reverse=True):
-            if ".damaged-" in path.name:
-                continue
+        for path in self._files():
             document = self._document(path.stem)
-            content = document.read()
+            try:
+                content = document.read()
+            except store.StoreError as error:
+                self.notices.append(str(error))
+                continue
             self.notices += document.notices
             if content:
                 found.append(from_json(path.stem, content))
         return sorted(found, key=lambda round: round.started, reverse=True)
+
+    def _files(self) -> list[Path]:
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise store.StoreError(
+                f"{self._folder} cannot be read: {error.strerror or error}. Earlier rounds are not "
+                "shown."
+            ) from None
+        names = [name for name in names if name.endswith(".json") and ".damaged-" not in name]
+        return [self._folder / name for name in sorted(names) if not name.startswith(".")]
 
     def _document(self, id: str) -> store.Document:
         return store.Document(

@@ -7,6 +7,7 @@ asked depends on what the answer had: an interviewer digs where one has been.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -219,7 +220,14 @@ class Topic:
 
 
 def about(step: Step, bank: Bank) -> Topic:
-    """What a step is about."""
+    """What a step is about; also of one that the lessons no longer have."""
+    try:
+        return _about(step, bank)
+    except (ValueError, IndexError):
+        return Topic("No longer asked", "(no longer in the lessons)", "", step.ref)
+
+
+def _about(step: Step, bank: Bank) -> Topic:
     if step.kind in (QUESTION, FOLLOW_UP):
         id, _, number = step.ref.partition("#")
         question = bank[id]
@@ -303,12 +311,12 @@ def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
 
 def missed(entry: Entry, bank: Bank) -> list[str]:
     """What an answer lacked: its question's other points, or what a follow-up asked."""
-    if entry.step.kind == QUESTION:
+    topic = about(entry.step, bank)
+    if entry.step.kind == QUESTION and topic.link:
         ticked = entry.answer.get("ticked", [])
         return [point for i, point in enumerate(bank[entry.step.ref].points) if i not in ticked]
     if entry.score == 1:
         return []
-    topic = about(entry.step, bank)
     return [topic.asked] if entry.step.kind in (FOLLOW_UP, CODE) else []
 
 
@@ -328,11 +336,20 @@ def to_json(entry: Entry) -> dict:
 
 def from_json(content: Mapping) -> Entry:
     """Raises KeyError, TypeError or ValueError for what `to_json` never wrote."""
-    return Entry(**{**content, "step": step_from_json(content["step"])})
+    entry = Entry(**{**content, "step": step_from_json(content["step"])})
+    _check(isinstance(entry.answer, dict) and isinstance(entry.lead, str), content)
+    _check(entry.score is None or 0 <= entry.score <= 1, content)
+    _check(0 <= entry.seconds < math.inf, content)
+    return entry
 
 
 def step_from_json(content: Mapping) -> Step:
     step = Step(**content)
-    if step.kind not in (*_MINUTES, CODE) or not isinstance(step.ref, str):
-        raise ValueError(f"no step is {content!r}")
+    _check(step.kind in (*_MINUTES, CODE) and isinstance(step.ref, str), content)
+    _check(0 < step.minutes < math.inf, content)
     return step
+
+
+def _check(holds: bool, content: object) -> None:
+    if not holds:
+        raise ValueError(f"this was never written: {content!r}")

@@ -17,6 +17,8 @@ from helpers.interview.panels import base, talk
 from helpers.interview.panels.look import PANELS
 from helpers.practice import style
 
+_FIELD = "Say it aloud, or write it here (it is not kept)."
+
 
 class Series:
     """One panel at a time, with Back and Next. What was entered in a panel stays there.
@@ -154,7 +156,7 @@ class Ask(Series):
         self.question = bank_module.bank()[id]
         self._now = now
         self._watch = Stopwatch(now=now)
-        super().__init__([lambda changed: panels.Talk(self.question, changed)])
+        super().__init__([lambda changed: panels.Talk(self.question, changed, field=_FIELD)])
 
     def _around(self):
         self._clock = ClockFace(self._times)

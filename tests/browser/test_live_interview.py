@@ -103,6 +103,7 @@ def test_a_round_by_keyboard_alone(room, data):
     expect(area).to_contain_text("✗")
     keys.press("Escape")
     keys.press("s")
+    keys.press("s")
 
     expect(title).to_contain_text("Read a kernel · step 4")
     keys.press(" ")
@@ -158,6 +159,41 @@ def test_a_round_goes_on_after_the_kernel_was_restarted(room, data):
     lab.assert_quiet()
 
 
+def test_a_panel_whose_kernel_is_gone_says_so(room):
+    lab = room(MOCK)
+    area = lab.output_of("interview.MockInterview")
+    area.get_by_role("button", name="Start").click()
+    field = area.locator("textarea").first
+    field.fill("before")
+    lab.wait_until_idle()
+    lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    expect(area.get_by_role("alert")).to_contain_text("The kernel has stopped", timeout=30_000)
+    expect(field).not_to_be_editable()
+    expect(field).to_have_value("before")
+    expect(area.get_by_role("timer")).to_contain_text("stopped")
+
+
+def test_the_code_field_can_be_left_by_keyboard(room, data):
+    planned(data, ("code", "6.8"))
+    lab = room(MOCK)
+    area = lab.output_of("interview.MockInterview")
+    area.get_by_role("button", name="Go on with it").click()
+    code = area.locator(".iv-code textarea")
+    expect(code).to_be_focused()
+    assert "softmax_backward" in code.get_attribute("aria-label")
+    before = code.input_value()
+    lab.page.keyboard.press("Tab")
+    expect(code).not_to_have_value(before)  # four spaces
+    lab.page.keyboard.press("Escape")
+    run = area.get_by_role("button", name="Run the checker")
+    for _ in range(5):
+        lab.page.keyboard.press("Tab")
+        if run.evaluate("button => button === document.activeElement"):
+            break
+    expect(run).to_be_focused()
+    lab.assert_quiet()
+
+
 def test_a_round_by_mouse(room):
     lab = room(MOCK)
     area = lab.output_of("interview.MockInterview")
@@ -177,6 +213,7 @@ def test_a_round_by_mouse(room):
     area.get_by_role("button", name="Skip").click()
     expect(area.locator(".abh-title").first).to_contain_text("step 3")
     area.get_by_role("button", name="End the round").click()
+    area.get_by_role("button", name="Really end it").click()
     expect(area).to_contain_text("not reached")
     area.get_by_role("button", name="Another round").click()
     expect(area.get_by_role("button", name="Start")).to_be_visible()

@@ -95,12 +95,12 @@ def page(content: str) -> widgets.HTMLMath:
     return widgets.HTMLMath(f'<div class="abh">{content}</div>')
 
 
-def notes(label: str, changed: Callable[[], object], rows: int = 3) -> widgets.Textarea:
-    """A field to write in; every key that is typed is told at once."""
+def notes(label: str, changed: Callable[..., object], rows: int = 3) -> widgets.Textarea:
+    """A field to write in; every key that is typed is told at once. changed : an observer."""
     field = widgets.Textarea(placeholder=label, rows=rows)
     field.add_class("iv-notes")
     field.tooltip = label
-    field.observe(lambda _: changed(), "value")
+    field.observe(changed, "value")
     return field
 
 

@@ -39,7 +39,7 @@ class Compute(Panel):
         for label in problem.labels:
             field = widgets.Text(style={"description_width": "initial"})
             field.add_class("abh-entry")
-            field.observe(lambda _: self._typed(), "value")
+            field.observe(style.guarded(self._typed, self.say), "value")
             self.controls[label] = field
             self._fields.append(field)
         self._mark([None] * len(self._fields))

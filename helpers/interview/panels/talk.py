@@ -27,19 +27,23 @@ class Talk(Panel):
     what_is_missing = "Show the points and tick yours first, or skip this one."
 
     def __init__(
-        self, question: Question, changed: Callable[[], object] = lambda: None, lead: str = ""
+        self,
+        question: Question,
+        changed: Callable[[], object] = lambda: None,
+        lead: str = "",
+        field: str = _FIELD,
     ):
         super().__init__(changed)
         self.question, self.lead = question, lead
         self._revealed = False
-        field = self.controls["answer"] = base.notes(_FIELD, changed)
+        notes = self.controls["answer"] = base.notes(field, style.guarded(changed, self.say))
         reveal = self.button("reveal", "Show what a good answer has", self.reveal)
         self._points = []
         for number, point in enumerate(question.points, start=1):
             label = style.lowered(html.escape(f"{number}  {markup.plain(point)}", quote=False))
             box = widgets.Checkbox(description=label, indent=False, description_allow_html=True)
             box.add_class("iv-point")
-            box.observe(lambda _: self._ticked(), "value")
+            box.observe(style.guarded(self._ticked, self.say), "value")
             self.controls[f"point {number}"] = box
             self._points.append(box)
         heading = base.page('<p class="iv-head">Tick what your answer had</p>')
@@ -50,7 +54,7 @@ class Talk(Panel):
             [
                 *([_lead(lead)] if lead else []),
                 base.prompt(question.prompt),
-                field,
+                notes,
                 widgets.HBox([reveal]),
                 self._behind,
             ]
@@ -207,7 +211,7 @@ class FollowUp(Panel):
         self._revealed = False
         self._grade = ""
         self.lead = lead
-        field = self.controls["answer"] = base.notes(_FIELD, changed)
+        field = self.controls["answer"] = base.notes(_FIELD, style.guarded(changed, self.say))
         reveal = self.button("reveal", "Show an answer", self.reveal)
         grades = [
             self.button(name, name.capitalize(), lambda name=name: self.grade(name))

@@ -42,7 +42,7 @@ class WriteCode(Panel):
         field = widgets.Textarea(value=self.stub, rows=12)
         field.add_class("iv-code")
         field.tooltip = f"Your code of {task.solution.__name__}"
-        field.observe(lambda _: changed(), "value")
+        field.observe(style.guarded(changed, self.say), "value")
         self.controls["code"] = field
         row = widgets.HBox(
             [
@@ -108,7 +108,7 @@ class WriteCode(Panel):
         space: dict[str, object] = {"np": np, "numpy": np, "math": math, "__name__": "whiteboard"}
         try:
             code = compile(source, file, "exec")
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             line = getattr(error, "lineno", None)
             where = f" in line {line}" if line else ""
             self.say(f"Python cannot read it{where}: {getattr(error, 'msg', None) or error}.", "no")
@@ -181,11 +181,15 @@ class WriteCode(Panel):
 
     @property
     def keys(self) -> dict[str, Callable[[], object]]:
-        return {"Ctrl+Enter": style.guarded(lambda: self.did(self.run), self.say)}
+        actions = {"Ctrl+Enter": self.run, "r": self.run, "h": self.hint}
+        return {
+            key: style.guarded(lambda each=action: self.did(each), self.say)
+            for key, action in actions.items()
+        }
 
     @property
     def say_keys(self) -> str:
-        return "Ctrl+Enter runs the checker"
+        return "Ctrl+Enter or r runs the checker, h gives a hint"
 
     @property
     def words(self) -> str:
