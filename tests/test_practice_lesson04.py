@@ -114,6 +114,12 @@ def test_a_rule_that_reads_the_end_is_told_so():
     assert "whatever the first measurement is" in str(verdict)
 
 
+def test_the_first_hint_prints_the_logs(capsys):
+    code = re.search(r"`(for .*)`", lesson04.EXERCISES[1].hints[0])[1]
+    exec(code, {"run_logs": run_logs})
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["A", "B", "C"]
+
+
 def test_healthy_heads_are_fairly_undecided_at_first():
     """The checker's words on a rule that takes that for a division by d_k."""
     starts = [log.entropy[0] for log in run_logs.hidden() if log.diagnosis == "healthy"]

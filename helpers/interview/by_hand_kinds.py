@@ -830,7 +830,7 @@ def _bytes_moved(rng: Random) -> Draft:
             f"Plain: 4 · {shown(matrix)} + 4 · {shown(row)} = {shown(4 * matrix + 4 * row)} MiB.",
             f"Tiled: Q and O once, K and V in each of {passes} passes: 2 · {shown(row)} + {passes} "
             f"· 2 · {shown(row)} = {shown(2 * row + 2 * passes * row)} MiB.",
-            f"So {shown(4 * matrix + 4 * row)} and {shown(2 * row + 2 * passes * row)}.",
+            f"Plain {shown(4 * matrix + 4 * row)} MiB, tiled {shown(2 * row + 2 * passes * row)} MiB.",
         ],
     )
 
@@ -900,7 +900,7 @@ def _float16_overflow(rng: Random) -> Draft:
             f"$q \\cdot k = {d_k} \\cdot {entry} \\cdot a = {d_k * entry} a$: at most about "
             f"65,500, so a ≤ {shown(raw)}.",
             f"With q divided by {root} first it is ${root * entry} a$, so a ≤ {shown(scaled)}.",
-            f"So {shown(raw)} and {shown(scaled)}.",
+            f"So up to {shown(raw)} as it is, up to {shown(scaled)} with q divided first.",
         ],
     )
 
@@ -944,7 +944,7 @@ def _visible_keys(rng: Random) -> Draft:
             f"Upper left: {f'keys 0 to {i}' if i else 'key 0 alone'}, that is {upper}.",
             f"Lower right: the last query sees all {T_k}; query {i} is {T_q - 1 - i} before it, "
             f"and sees {lower}.",
-            f"So {upper} and {lower}.",
+            f"{upper} against {lower}.",
         ],
     )
 
@@ -1015,6 +1015,6 @@ def _unequal_tiles(rng: Random) -> Draft:
             "blocks of keys.",
             f"${times} \\cdot (1 + \\ldots + {n}) = {times} \\cdot {n * (n + 1) // 2} = {touched}$",
             f"In each row the last {times} cross the diagonal: {times} · {n} = {times * n}.",
-            f"So {touched} and {times * n}.",
+            f"{touched} to compute, {times * n} of them with a mask.",
         ],
     )

@@ -161,8 +161,7 @@ class Ask(Series):
     def _around(self):
         self._clock = ClockFace(self._times)
         self._minute = self._button("Start a minute", self.start)
-        self._more = base.page("")
-        base.show(self._clock, False)
+        self._more, self._took = base.page(""), ""
         return [widgets.HBox([self._minute, self._clock]).add_class("iv-row")], [self._more]
 
     def start(self) -> None:
@@ -171,7 +170,7 @@ class Ask(Series):
             self._made.clear()
         self._watch = Stopwatch(now=self._now)
         self._watch.start()
-        base.show(self._clock, True)
+        self._took = ""
         self._show()
         self._keyboard.focus()
 
@@ -181,12 +180,13 @@ class Ask(Series):
 
     def _tell(self) -> None:
         revealed = self.panel.score is not None
-        if revealed:
+        if revealed and self._watch.running:
             self._watch.stop()
+            self._took = f"<p>It took you {self._watch.seconds:.0f} seconds.</p>"
+        base.show(self._clock, self._watch.running)
         self._minute.description = "Again, in a minute" if revealed else "Start a minute"
-        self._more.value = (
-            f'<div class="abh">{talk.leads_to(self.question) if revealed else ""}</div>'
-        )
+        more = self._took + talk.leads_to(self.question) if revealed else ""
+        self._more.value = f'<div class="abh">{more}</div>'
         self._clock.refresh()
         super()._tell()
 

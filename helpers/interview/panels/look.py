@@ -40,8 +40,10 @@ PANELS = """
   word-break: normal; font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
-.iv-library details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }
-.iv-library summary { cursor: pointer; font-size: 15px; }
-.iv-library details > :not(summary) { margin-left: 16px; }
+.abh details > p { margin-left: 16px; }
+.abh summary { cursor: pointer; margin: 3px 0; }
+.iv-library > details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }
+.iv-library > details > summary { cursor: pointer; font-size: 15px; }
+.iv-library > details > :not(summary) { margin-left: 16px; }
 .abh table.iv-history td { text-align: left; padding: 3px 12px; }
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 
 import ipywidgets as widgets
@@ -40,8 +39,7 @@ class Talk(Panel):
         reveal = self.button("reveal", "Show what a good answer has", self.reveal)
         self._points = []
         for number, point in enumerate(question.points, start=1):
-            label = style.lowered(html.escape(f"{number}  {markup.plain(point)}", quote=False))
-            box = widgets.Checkbox(description=label, indent=False, description_allow_html=True)
+            box = widgets.Checkbox(description=f"{number}  {markup.plain(point)}", indent=False)
             box.add_class("iv-point")
             box.observe(style.guarded(self._ticked, self.say), "value")
             self.controls[f"point {number}"] = box
@@ -163,9 +161,8 @@ def model_answer(question: Question) -> str:
 
 
 def leads_to(question: Question) -> str:
-    """The follow-ups with their answers to unfold, as an HTML list."""
-    items = "".join(f"<li>{_follow_up(each)}</li>" for each in question.follow_ups)
-    return f'<p class="iv-head">It leads to</p><ul>{items}</ul>'
+    """The follow-ups with their answers to unfold, as HTML."""
+    return '<p class="iv-head">It leads to</p>' + "".join(map(_follow_up, question.follow_ups))
 
 
 def _follow_up(each: bank_module.FollowUp) -> str:
