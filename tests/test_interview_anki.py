@@ -1,9 +1,11 @@
 """The deck for Anki, opened as Anki does: a zip with a database in it."""
 
 import dataclasses
+import io
 import json
 import re
 import sqlite3
+import sys
 import zipfile
 
 import pytest
@@ -263,6 +265,20 @@ def test_the_command_writes_both_files_here(tmp_path, monkeypatch, capsys):
     ]
     assert str(tmp_path / "attention-interview.apkg") in said
     assert str(tmp_path / "other.html") in said
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize("what", ["anki", "sheet"])
+def test_the_command_speaks_to_every_terminal(tmp_path, monkeypatch, encoding, what):
+    heard = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(heard, encoding=encoding))
+    target = tmp_path / "√d_k.file"
+    assert command.main([what, str(target)]) == 0
+    sys.stdout.flush()
+    said = heard.getvalue().decode(encoding)
+    assert str(target).replace("√", "√" if encoding == "utf-8" else "\\u221a") in said
+    assert "Import it in Anki" in said or "print it" in said
+    assert target.exists()
 
 
 def test_the_command_says_what_it_cannot_do(tmp_path, monkeypatch, capsys):

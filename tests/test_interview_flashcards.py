@@ -378,6 +378,113 @@ def test_a_damaged_file_is_set_aside_and_its_grades_are_not_lost(deck, clock, fi
     assert [review["card"] for review in stored(file)] == ["a1", "a2"]
 
 
+# --- A file that somebody else replaces ---
+
+
+def test_an_older_file_put_back_takes_no_grade_away(deck, clock, file):
+    deck.grade(SIX[0], 3)
+    deck.grade(SIX[1], 3)
+    older = file.read_bytes()
+    deck.grade(SIX[2], 2)
+    deck.grade(SIX[3], 1)
+    file.write_bytes(older)
+    deck.grade(SIX[4], 4)
+    assert [review["card"] for review in stored(file)] == ["a1", "a2", "a3", "b1", "b2"]
+    assert make(clock).due() == deck.due()
+    assert deck.good == 3
+
+
+def test_a_grade_taken_back_stays_so_in_an_older_file(deck, file):
+    deck.grade(SIX[0], 3)
+    older = file.read_bytes()
+    deck.undo()
+    file.write_bytes(older)
+    deck.grade(SIX[1], 3)
+    assert [review.get("undone") for review in stored(file)] == [True, None]
+
+
+@pytest.mark.parametrize("way", ["older", "deleted"])
+def test_what_the_file_lacks_is_saved_again(deck, clock, file, way):
+    deck.grade(SIX[0], 3)
+    older = file.read_bytes()
+    deck.grade(SIX[1], 3)
+    make(clock).grade(SIX[3], 2)  # another notebook's grade, seen and then lost with the file
+    deck.refresh()
+    file.unlink() if way == "deleted" else file.write_bytes(older)
+    deck.refresh()
+    assert ids(deck.unmet()) == ["b2", "a3", "b3"]
+    assert deck.unsaved == (3 if way == "deleted" else 2)
+    assert deck.save()
+    assert [review["card"] for review in stored(file)] == ["a1", "a2", "b1"]
+    assert deck.unsaved == 0
+
+
+def test_undo_of_what_the_file_has_lost(deck, file):
+    deck.grade(SIX[0], 3)
+    file.unlink()
+    deck.refresh()
+    assert deck.undo() == SIX[0]
+    assert stored(file)[0]["undone"] is True
+
+
+# --- Clocks that were wrong ---
+
+
+def write_reviews(file, *given):
+    """The file as it is after these (card, grade, time)."""
+    file.parent.mkdir()
+    log = [
+        {"id": str(number), "card": each.id, "at": at, "grade": grade, "seconds": 3.0}
+        for number, (each, grade, at) in enumerate(given)
+    ]
+    file.write_text(json.dumps({"format": 1, "reviews": log}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("year", ["0001", "1970", "2126", "9999"])
+@pytest.mark.parametrize("day", ["01-01T00:00:00", "12-31T23:59:59.999999"])
+def test_no_year_is_too_absurd(clock, file, year, day):
+    write_reviews(file, (SIX[0], 3, f"{year}-{day}+00:00"), (SIX[0], 4, NOON.isoformat()))
+    before = file.read_bytes()
+    for zone in (UTC, timezone(14 * HOUR), timezone(-12 * HOUR)):
+        deck = Deck(SIX, now=clock, zone=zone)
+        flashcards = Flashcards(deck=deck)
+        assert (deck.problem, deck.notices) == ("", [])
+        assert deck.preview(SIX[0])
+        assert flashcards.state["card"] == "b1"
+    assert file.read_bytes() == before
+
+
+def test_a_review_of_a_clock_a_century_ahead_keeps_no_card_away(clock, file):
+    ahead = NOON.replace(year=2126)
+    write_reviews(
+        file,
+        (SIX[0], 1, (NOON - 9 * DAY).isoformat()),
+        (SIX[0], 4, ahead.isoformat()),
+        (SIX[1], 3, (NOON - 8 * DAY).isoformat()),  # after the clock was set right
+        (SIX[2], 4, (ahead + HOUR).isoformat()),
+    )
+    deck = make(clock)
+    assert deck._histories["a1"] == ((NOON - 9 * DAY, 1), (NOON - 8 * DAY, 4))
+    assert deck._histories["a3"] == ((NOON - DAY, 4),)
+    assert deck.next_due() < NOON
+    clock.forward(8 * DAY)
+    deck.grade(SIX[3], 3)  # from now on it is known when the last one was at the latest
+    clock.forward(9 * DAY)
+    assert SIX[2] in make(clock).due()
+
+
+def test_a_sitting_with_a_wrong_clock_leaves_today_its_new_cards(clock, file):
+    ahead = NOON.replace(year=2126).isoformat()
+    write_reviews(file, *((each, 4, ahead) for each in SIX[:3]))
+    assert len(make(clock, new_per_day=2).new()) == 2
+
+
+def test_a_clock_an_hour_ahead_changes_nothing(clock, file):
+    at = NOON + HOUR
+    write_reviews(file, (SIX[0], 4, at.isoformat()))
+    assert make(clock)._histories["a1"] == ((at, 4),)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -510,12 +617,13 @@ def test_keys_lead_through_a_sitting(flashcards, clock, file):
     assert "2 done in this sitting" in flashcards.words
 
 
-def test_clicks_do_the_same(flashcards):
+def test_clicks_do_the_same(flashcards, clock):
     controls = flashcards.controls
     assert controls["undo"].disabled
     controls["show"].click()
     assert controls["show"].layout.display == "none"
     assert controls["easy"].description == "4  Easy\n8 days"
+    clock.forward(HOUR)
     controls["easy"].click()
     controls["easy"].click()  # of a double click, which meets the next card
     assert flashcards.state["done"] == 1
@@ -523,6 +631,54 @@ def test_clicks_do_the_same(flashcards):
     assert not controls["undo"].disabled
     controls["undo"].click()
     assert flashcards.state["card"] == "a1"
+
+
+@pytest.mark.parametrize("gap", [0, 0.09, 0.22, 0.39])
+def test_a_double_click_grades_nothing(flashcards, clock, gap):
+    """The second click lands on the grade that the first has put under the pointer."""
+    controls = flashcards.controls
+    controls["show"].click()
+    clock.forward(timedelta(seconds=gap))
+    controls["hard"].click()
+    assert (flashcards.state["side"], flashcards.state["done"]) == ("back", 0)
+    clock.forward(timedelta(seconds=0.4 - gap))
+    controls["hard"].click()
+    clock.forward(timedelta(seconds=gap))
+    controls["show"].click()  # nor does one on a grade turn the next card over
+    assert (flashcards.state["side"], flashcards.state["done"]) == ("front", 1)
+
+
+def test_a_double_click_stops_no_key_and_no_undo(flashcards, clock):
+    controls = flashcards.controls
+    controls["show"].click()
+    flashcards.press("3")
+    flashcards.press(" ")
+    flashcards.press("3")
+    assert flashcards.state["done"] == 2
+    controls["undo"].click()
+    controls["undo"].click()
+    assert flashcards.state["done"] == 0
+    clock.forward(-HOUR)  # a clock that is set back locks nobody out
+    controls["good"].click()
+    assert flashcards.state["done"] == 1
+
+
+def test_the_end_is_shown_when_the_file_is_gone(flashcards, clock, file):
+    for grade in (4, 4, 4, 4, 4, 1):
+        flashcards.press(" ")
+        flashcards.press(str(grade))
+    file.unlink()
+    flashcards.press(" ")
+    flashcards.press(" ")
+    assert flashcards.state["side"] == "back"
+    flashcards.press("4")
+    assert flashcards.state["side"] == "end"
+    assert "7 grades in this sitting, 6 of them Good or Easy" in flashcards.words
+    file.unlink()
+    flashcards.press(" ")
+    assert "Nothing is due yet." in flashcards.words
+    assert flashcards._trouble.value == ""
+    assert len(stored(file)) == 7
 
 
 def test_the_end_says_when_the_next_is_due(flashcards, clock):

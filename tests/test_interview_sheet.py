@@ -4,6 +4,7 @@ import dataclasses
 import html
 import json
 import math
+import os
 import re
 
 import numpy as np
@@ -384,6 +385,46 @@ def test_a_failing_write_leaves_the_older_one(tmp_path, monkeypatch):
         saving.write(target, b"new")
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_link_stays_and_leads_to_what_is_written(tmp_path):
+    (tmp_path / "shelf").mkdir()
+    link, target = tmp_path / "page.html", tmp_path / "shelf" / "sheet.html"
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("no links may be made here")
+    for content in (b"first", b"second"):
+        assert saving.write(link, content) == link
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+    assert [path.name for path in target.parent.iterdir()] == ["sheet.html"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "page.html"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for target in (pipe, link):
+        with pytest.raises(saving.SaveError, match="is no ordinary file"):
+            saving.write(target, b"new")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_names_that_cannot_be(tmp_path):
+    for name in ("a" * 5000, "a\0b"):
+        with pytest.raises(saving.SaveError):
+            saving.write(tmp_path / name / "a.html", b"")
+        with pytest.raises(saving.SaveError, match="could not be written"):
+            saving.write(tmp_path / name, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have no names like this here")
+def test_a_user_who_is_not_known():
+    with pytest.raises(saving.SaveError, match=r"~nosuchuser/a\.html could not be written"):
+        saving.write("~nosuchuser/a.html", b"")
 
 
 def test_a_wrong_place_is_named(tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,40 @@ def test_an_edit_that_fails_changes_nothing(path):
     assert path.read_bytes() == before
 
 
-def test_every_language_and_lone_signs_survive(path):
-    Document(path).change(add("√d_k, 注意, ü, \u2028"))
-    assert Document(path).read()["numbers"] == ["√d_k, 注意, ü, \u2028"]
+@pytest.mark.parametrize("words", ["√d_k, 注意, ü, \u2028", "half a pair \ud83d", "😀"])
+def test_every_language_and_lone_signs_survive(path, words):
+    Document(path).change(add(words))
+    assert Document(path).read()["numbers"] == [words]
+    path.read_bytes().decode("ascii")
+
+
+def test_the_mark_of_an_editor_sets_nothing_aside(path):
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"format": 1, "numbers": [1]}')
+    document = Document(path)
+    document.change(add(2))
+    assert document.read()["numbers"] == [1, 2]
+    assert document.notices == []
+
+
+@pytest.mark.parametrize("named", ["data", "."])
+def test_a_relative_folder_stays_where_python_began(tmp_path, monkeypatch, named):
+    monkeypatch.setenv(store.VARIABLE, named)
+    began = store.folder()
+    assert began.is_absolute()
+    monkeypatch.chdir(tmp_path)
+    assert store.folder() == began
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have no names like this here")
+@pytest.mark.parametrize("named", ["~nosuchuser", "~nosuchuser/data"])
+def test_a_home_folder_that_is_not_known(tmp_path, monkeypatch, named):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(store.VARIABLE, named)
+    document = Document(store.folder() / "cards.json")
+    for act in (document.read, lambda: document.change(add(1))):
+        with pytest.raises(StoreError, match=f"home folder that is not known.* {store.VARIABLE}"):
+            act()
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- Crashes and several processes ---
@@ -171,10 +203,60 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
     with FileLock(str(path) + ".lock"):
         with pytest.raises(StoreError, match="in use by another notebook"):
             document.change(add(2))
-        with pytest.raises(StoreError, match="in use by another notebook"):
-            document.read()
+        assert document.read()["numbers"] == [1]  # what stands there is whole
     document.change(add(3))
     assert document.read()["numbers"] == [1, 3]
+
+
+def test_drafts_of_the_killed_are_removed(path):
+    def draft(name, hours):
+        made = path.parent / name
+        made.write_bytes(b"{")
+        at = time.time() - hours * 3600
+        os.utime(made, (at, at))
+        return made
+
+    old = draft(".cards.json.0123abcd.new", hours=2)
+    kept = [
+        draft(".cards.json.89abcdef.new", hours=0),  # perhaps being written now
+        draft(".other.json.0123abcd.new", hours=2),
+        draft(".cards.json.my-notes.new", hours=2),
+    ]
+    Document(path).change(add(1))
+    assert not old.exists()
+    assert all(each.exists() for each in kept)
+
+
+# --- Links ---
+
+
+@pytest.fixture
+def linked(path, tmp_path):
+    """The file that `path` is a link to, in another folder."""
+    real = tmp_path / "synchronised" / "mine.json"
+    real.parent.mkdir()
+    try:
+        path.symlink_to(real)
+    except OSError:
+        pytest.skip("no links may be made here")
+    return real
+
+
+def test_a_link_stays_a_link(path, linked):
+    for number in (1, 2):
+        Document(path).change(add(number))
+        assert path.is_symlink()
+        assert json.loads(linked.read_bytes())["numbers"] == list(range(1, number + 1))
+    assert Document(path).read() == Document(linked).read()
+
+
+def test_a_damaged_file_is_set_aside_and_the_link_stays(path, linked):
+    linked.write_bytes(b"{")
+    Document(path).change(add(1))
+    assert path.is_symlink()
+    (aside,) = linked.parent.glob("mine.damaged-*")
+    assert aside.read_bytes() == b"{"
+    assert json.loads(linked.read_bytes())["numbers"] == [1]
 
 
 # --- Damaged files, and those of another version ---
@@ -264,13 +346,73 @@ def test_a_folder_in_place_of_the_file(path):
     assert path.is_dir()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_what_is_no_ordinary_file_is_left_alone(path):
+    os.mkfifo(path)
+    document = Document(path)
+    for act in (document.read, lambda: document.change(add(1))):
+        with pytest.raises(StoreError, match=r"cards\.json is no ordinary file"):
+            act()
+    assert path.is_fifo()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere it is a folder that is not there")
+def test_a_folder_with_a_name_too_long(folder):
+    document = Document(folder / ("d" * 5000) / "cards.json")
+    for act in (document.read, lambda: document.change(add(1))):
+        with pytest.raises(StoreError, match=store.VARIABLE):
+            act()
+
+
+@pytest.fixture
+def forbid(monkeypatch):
+    """Raise as in somebody else's folder; permissions themselves do not bind every tester."""
+
+    def make(owner, name, concerned):
+        really = getattr(owner, name)
+
+        def refuse(*given, **options):
+            if concerned(*given):
+                raise PermissionError(13, "Permission denied")
+            return really(*given, **options)
+
+        monkeypatch.setattr(owner, name, refuse)
+
+    return make
+
+
+def test_a_folder_that_may_not_be_read(path, forbid):
+    Document(path).change(add(1))
+    forbid(os, "stat", lambda at, *_: Path(str(at)) == path)
+    document = Document(path)
+    for act in (document.read, lambda: document.change(add(1))):
+        with pytest.raises(StoreError, match=f"Permission denied.* {store.VARIABLE}"):
+            act()
+
+
+def test_a_folder_that_may_only_be_read_shows_what_it_has(path, forbid):
+    Document(path).change(add(1))
+    forbid(FileLock, "acquire", lambda *_: True)
+    document = Document(path)
+    assert document.read()["numbers"] == [1]
+    with pytest.raises(StoreError, match=f"Permission denied.* {store.VARIABLE}"):
+        document.change(add(2))
+    path.write_bytes(b"{")
+    with pytest.raises(StoreError, match=r"could not be read \(Expecting.* Permission denied"):
+        document.read()
+    assert path.read_bytes() == b"{"
+
+
 @pytest.mark.skipif(
     os.name != "posix" or getattr(os, "geteuid", lambda: 0)() == 0,
     reason="permissions do not bind here",
 )
 def test_a_read_only_folder(path):
+    Document(path).change(add(0))
+    (path.parent / "cards.json.lock").unlink(missing_ok=True)
     path.parent.chmod(0o500)
     try:
+        assert Document(path).read()["numbers"] == [0]
         with pytest.raises(StoreError, match=store.VARIABLE):
             Document(path).change(add(1))
     finally:

@@ -24,9 +24,12 @@ WRITTEN, NOT_WRITTEN, UNUSABLE = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the file that is asked for, say where it is, return the exit code."""
+    if hasattr(sys.stdout, "reconfigure"):
+        # A path may hold signs that the terminal's encoding lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     make, then = {
-        "anki": (anki.export, "Import it in Anki: File → Import."),
+        "anki": (anki.export, "Import it in Anki: menu File, Import."),
         "sheet": (sheet.save, "Open it in a browser and print it: one page, A4 or US letter."),
     }[options.what]
     try:

@@ -830,7 +830,8 @@ def _bytes_moved(rng: Random) -> Draft:
             f"Plain: 4 · {shown(matrix)} + 4 · {shown(row)} = {shown(4 * matrix + 4 * row)} MiB.",
             f"Tiled: Q and O once, K and V in each of {passes} passes: 2 · {shown(row)} + {passes} "
             f"· 2 · {shown(row)} = {shown(2 * row + 2 * passes * row)} MiB.",
-            f"Plain {shown(4 * matrix + 4 * row)} MiB, tiled {shown(2 * row + 2 * passes * row)} MiB.",
+            f"Plain {shown(4 * matrix + 4 * row)} MiB, "
+            f"tiled {shown(2 * row + 2 * passes * row)} MiB.",
         ],
     )
 

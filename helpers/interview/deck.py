@@ -3,14 +3,15 @@
 The file of progress is a log of reviews (which card, when, how it went), and everything else
 follows from it: a card's memory state is what the scheduler makes of its reviews in the order of
 time. So two notebooks that grade the same card both count, a grade taken back stays in the log and
-no longer counts, and cards whose question has left the bank keep their history. The scheduler is
+no longer counts, cards whose question has left the bank keep their history, and a file that was
+replaced by an older one is made whole again from what is known here. The scheduler is
 FSRS (the package `fsrs`), without its random spread of intervals.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
@@ -26,6 +27,8 @@ SOON = timedelta(minutes=20)  # a card that comes back within it belongs to the 
 GRADES = {1: "Again", 2: "Hard", 3: "Good", 4: "Easy"}
 NUMBERS = "numbers"  # the topic of the cards made from the cheat sheet
 _DAY_BEGINS = timedelta(hours=4)  # who learns past midnight is still in the same day
+_DAY = timedelta(days=1)
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # an earlier review is a clock that was not set
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Deck:
         self._scheduler = scheduler or fsrs.Scheduler(enable_fuzzing=False)
         self._zone = zone
         self._document = store.Document(store.folder() / FILE, _check)
-        self._log: dict[str, dict] = {}  # review id → review, as the file has them
+        self._log: dict[str, dict] = {}  # review id → review, all that the file ever had
         self._unsaved: dict[str, dict] = {}  # the same, not in the file yet, or not like this
         self._allowed: dict[date, int] = {}  # another limit than new_per_day, for that day
         self._sitting: list[str] = []  # ids of the reviews given here and not taken back
@@ -285,54 +288,53 @@ class Deck:
         """Put into the file what is not there yet; whether that worked. `problem` says why not."""
         if not self._unsaved:
             self.refresh()
-            return not self.problem
+        if self._unsaved:
+            self._write()
+        return not self.problem
 
+    def _write(self) -> None:
         def edit(content: dict) -> dict[str, dict]:
-            log = {review["id"]: review for review in content.get("reviews", [])}
-            self._keep_what_was_set_aside(told)
-            log.update(self._unsaved)
+            log = _joined(self._log, _by_id(content), self._unsaved)
             content["reviews"] = list(log.values())
             return log
 
-        told = len(self.notices)
         try:
             self._log = self._document.change(edit)
             self._unsaved, self.problem = {}, ""
         except store.StoreError as error:
             self.problem = str(error)
         self._index()
-        return not self.problem
 
     def refresh(self) -> None:
-        """Read again what the file holds: another notebook may have graded cards."""
-        told = len(self.notices)
+        """Read again what the file holds: another notebook may have graded cards.
+
+        What it lacks, if somebody has replaced it or it was damaged, goes with what is unsaved.
+        """
         try:
-            content = self._document.read()
-            self._keep_what_was_set_aside(told)
-            self._log = {review["id"]: review for review in content.get("reviews", [])}
+            found = _by_id(self._document.read())
+            self._log = _joined(self._log, found)
+            reviews = self._reviews()
+            self._unsaved = {id: each for id, each in reviews.items() if each != found.get(id)}
             if not self._unsaved:
                 self.problem = ""
         except store.StoreError as error:
             self.problem = str(error)
         self._index()
 
-    def _keep_what_was_set_aside(self, told: int) -> None:
-        """If the file was just found damaged: what it held before is still known here."""
-        if len(self.notices) > told:
-            self._unsaved = self._log | self._unsaved
-
     def _reviews(self) -> dict[str, dict]:
-        return self._log | self._unsaved
+        return _joined(self._log, self._unsaved)
 
     # --- From reviews to states ---
 
     def _index(self) -> None:
-        counted = [review for review in self._reviews().values() if not review.get("undone")]
         histories: dict[str, list] = {}
-        for review in counted:
-            at = datetime.fromisoformat(review["at"])
-            histories.setdefault(review["card"], []).append((at, review["grade"]))
-        self._histories = {id: tuple(sorted(history)) for id, history in histories.items()}
+        for review, at in _timed(self._reviews().values(), self.now()):
+            if not review.get("undone"):
+                histories.setdefault(review["card"], []).append((at, review["grade"]))
+        self._histories = {
+            id: tuple(sorted(history, key=lambda each: each[0]))
+            for id, history in histories.items()
+        }
 
     def _met(self) -> list[Card]:
         return [card for card in self.chosen if card.id in self._histories]
@@ -356,6 +358,39 @@ class Deck:
 
     def _day(self, moment: datetime) -> date:
         return (moment.astimezone(self._zone) - _DAY_BEGINS).date()
+
+
+def _by_id(content: Mapping) -> dict[str, dict]:
+    return {review["id"]: review for review in content.get("reviews", [])}
+
+
+def _joined(*logs: Mapping[str, dict]) -> dict[str, dict]:
+    """All reviews of these logs, in that order, and all that any of them says of each.
+
+    So a grade that was taken back stays so when an older file, which does not know it, comes back.
+    """
+    joined: dict[str, dict] = {}
+    for log in logs:
+        for id, review in log.items():
+            joined[id] = joined.get(id, {}) | review
+    return joined
+
+
+def _timed(reviews: Iterable[dict], now: datetime) -> Iterator[tuple[dict, datetime]]:
+    """The reviews and when each was given.
+
+    A time more than a day after now is that of a wrong clock, and would put the card away until
+    then. Such a review counts from the one that follows in the log, or, as long as none does, from
+    yesterday: not from today, where it would use up the day's new cards, and again tomorrow.
+    """
+    timed, next_one = [], now - _DAY
+    for review in reversed(list(reviews)):
+        at = max(_EARLIEST, datetime.fromisoformat(review["at"]))
+        if at > now + _DAY:
+            at = next_one
+        next_one = at
+        timed.append((review, at))
+    return reversed(timed)
 
 
 def _check(content: dict) -> None:

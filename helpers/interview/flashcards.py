@@ -7,8 +7,8 @@ place: first one that shows the answer, then the four grades. All of it works by
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Iterable
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
 from functools import partial
 
 import ipywidgets as widgets
@@ -31,6 +31,7 @@ from helpers.practice import style
 
 _MORE = 5  # new cards beyond the day's limit, when the reader asks for them
 _SAMPLES = 3
+_DOUBLE = timedelta(seconds=0.4)  # within it, a second click belongs to the first
 _KEYS = (
     "<kbd>Space</kbd> shows the answer, <kbd>1</kbd> to <kbd>4</kbd> say how it went, "
     "<kbd>u</kbd> takes the last grade back. Click beside a button, or reach the panel with "
@@ -66,6 +67,7 @@ class Flashcards:
         self._early = False  # cards that come back soon are taken at once
         self._said = ""
         self._shown_at: datetime = self.deck.now()
+        self._clicked_at = self._shown_at - _DOUBLE
         self._make_widgets()
         self._go_on()
 
@@ -80,7 +82,7 @@ class Flashcards:
     def grade(self, grade: int) -> None:
         """Say how it went, 1 to 4, and go on to the next card."""
         if self._side != "back":
-            return  # the second click of a double click
+            return
         seconds = (self.deck.now() - self._shown_at).total_seconds()
         time = self.deck.grade(self._card, grade, seconds)
         self._said = f"{GRADES[grade]}: that card comes back in {span(time)}."
@@ -103,7 +105,7 @@ class Flashcards:
     def take_soon(self) -> None:
         """At the end: look again what is due, and take early what comes back within minutes."""
         self._early = True
-        self.deck.refresh()
+        self.deck.save()  # which reads first, and mends a file that somebody has replaced
         self._said = "" if self.deck.due() or self.deck.soon() else "Nothing is due yet."
         self._go_on()
 
@@ -116,6 +118,16 @@ class Flashcards:
     def press(self, key: str) -> None:
         """What that key does now."""
         self._keyboard.press(key)
+
+    def _clicked(self, action: Callable[[], object], _button=None) -> None:
+        """A click in the bar, where each click puts other buttons under the pointer.
+
+        The second click of a double click was not meant for these: it counts for nothing.
+        """
+        since = self.deck.now() - self._clicked_at
+        if not timedelta() <= since < _DOUBLE:  # before it, if the clock was set back
+            action()
+            self._clicked_at = self.deck.now()
 
     def _choose(self, _change=None) -> None:
         topic, level = self.controls["topic"].value, self.controls["level"].value
@@ -172,10 +184,11 @@ class Flashcards:
             **{name.lower(): partial(self.grade, grade) for grade, name in GRADES.items()},
         }
         self._actions = {name: style.guarded(do, self._failed) for name, do in actions.items()}
-        for name, action in self._actions.items():
-            self.controls[name].on_click(action)
-        self._keyboard = Keyboard("Flashcards")
         in_bar = [name for name in actions if name not in ("undo", "retry")]
+        for name, action in self._actions.items():
+            click = partial(self._clicked, action) if name in in_bar else action
+            self.controls[name].on_click(click)
+        self._keyboard = Keyboard("Flashcards")
         bar = widgets.HBox([self.controls[name] for name in in_bar]).add_class("iv-bar")
         top = widgets.HBox([self._progress, self.controls["topic"], self.controls["level"]])
         said = widgets.HBox([self._last, self.controls["undo"]]).add_class("iv-said")

@@ -23,20 +23,26 @@ class SaveError(Exception):
 def write(path: str | Path, content: bytes) -> Path:
     """Write a whole file, or leave what is there. Returns its absolute path.
 
-    path : from the working folder, unless it is absolute; a file that is there is replaced.
-    Raises SaveError.
+    path : from the working folder, unless it is absolute; a file that is there is replaced, and
+    of a link the file that it leads to. Raises SaveError.
     """
-    target = Path(path).expanduser().absolute()
-    if target.is_dir():
-        raise SaveError(f"{target} is a folder: name a file in it.")
-    if not target.parent.is_dir():
-        raise SaveError(f"There is no folder {target.parent}: name a file in one that exists.")
     try:
-        atomic.replace(target, content)
-    except OSError as error:
+        target = Path(path).expanduser().absolute()
+        file = atomic.target(target)
+        if file.is_dir():
+            raise SaveError(f"{target} is a folder: name a file in it.")
+        if not file.parent.is_dir():
+            raise SaveError(f"There is no folder {file.parent}: name a file in one that exists.")
+        if file.exists() and not file.is_file():
+            raise SaveError(
+                f"{target} is no ordinary file but something like a device: name another file."
+            )
+        atomic.replace(file, content)
+    except (OSError, ValueError, RuntimeError) as error:  # also a user or a name that cannot be
         raise SaveError(
-            f"{target} could not be written: {error.strerror or error}. If it is open in another "
-            "program, close it there; else name a file in a folder that you may write to."
+            f"{path} could not be written: {getattr(error, 'strerror', None) or error}. If it is "
+            "open in another program, close it there; else name a file in a folder that you may "
+            "write to."
         ) from None
     return target
 

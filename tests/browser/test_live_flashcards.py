@@ -29,6 +29,11 @@ class Panel:
     def button(self, name: str):
         return self.area.get_by_role("button", name=re.compile(name))
 
+    def click(self, name: str):
+        """A click that is no second one of a double click."""
+        self.lab.page.wait_for_timeout(500)
+        self.button(name).click()
+
     def done(self, number: int):
         expect(self.area).to_contain_text(f"{number} done in this sitting")
 
@@ -111,17 +116,17 @@ def test_by_click(lab, write, folder):
     expect(panel.button("^Undo")).to_be_disabled()
     panel.button("^Show the answer").click()
     expect(panel.back).to_contain_text("What weak answers say")
-    panel.button("^4 Easy").click()
+    panel.click("^4 Easy")
     panel.done(1)
     # The clicked button is gone, and the keys are still the panel's.
     expect(panel.root).to_be_focused()
     panel.press("Space")
     expect(panel.back).to_be_visible()
-    panel.button("^1 Again").click()
+    panel.click("^1 Again")
     panel.done(2)
     panel.button("^Undo").click()
     panel.done(1)
-    panel.button("^2 Hard").click()
+    panel.click("^2 Hard")
     panel.done(2)
     assert grades(folder) == [4, 2]
 
@@ -146,6 +151,29 @@ def test_by_click(lab, write, folder):
     lab.page.wait_for_function(
         "() => /0[1-5]_.*ipynb/.test(window.jupyterapp.shell.currentWidget?.context?.path ?? '')"
     )
+    lab.assert_quiet()
+
+
+def test_a_double_click_grades_nothing(lab, write, folder):
+    panel = Panel(lab, write("double"))
+    # Where the first click was, as soon as the answer is there: a grade.
+    panel.root.evaluate(
+        """(root) => {
+          const grade = root.querySelector(".iv-grade-2");
+          const look = () => {
+            if (grade.offsetParent === null || grade.disabled) return requestAnimationFrame(look);
+            grade.click();
+            root.dataset.twice = "yes";
+          };
+          look();
+        }"""
+    )
+    panel.button("^Show the answer").click()
+    expect(panel.root).to_have_attribute("data-twice", "yes")
+    expect(panel.back).to_be_visible()
+    panel.click("^4 Easy")
+    panel.done(1)
+    assert grades(folder) == [4]
     lab.assert_quiet()
 
 
