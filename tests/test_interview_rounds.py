@@ -73,13 +73,13 @@ def test_a_follow_up_comes_from_what_was_said():
     points = [each.point for each in question.follow_ups]
     assert len(set(points)) >= 2
     for number, point in enumerate(points):
-        step, lead = rounds.follow_up(question, {point}, set(), most=1)
+        step, lead = rounds.follow_up(question, {point}, 1, set())
         chosen = question.follow_ups[number]
         assert step.ref == (chosen.to or f"why-not-d-k#{number}")
         assert lead.startswith("You said: “")
         assert question.points[point] in lead
     # Nothing was said: then one is asked about what was missing.
-    _, lead = rounds.follow_up(question, (), set(), most=1)
+    _, lead = rounds.follow_up(question, (), 1, set())
     assert lead.startswith("You did not say: “")
 
 
@@ -87,10 +87,13 @@ def test_no_more_follow_ups_than_there_is_time_for():
     question = bank()["why-not-d-k"]
     asked: set[str] = set()
     for _ in range(2):
-        asked.add(rounds.follow_up(question, (), asked, most=2)[0].ref)
+        asked.add(rounds.follow_up(question, (), 2, asked)[0].ref)
     assert len(asked) == 2
-    assert rounds.follow_up(question, (), asked, most=2) is None
-    assert rounds.follow_up(question, (), {next(iter(asked))}, most=1) is None
+    assert rounds.follow_up(question, (), 2, asked) is None
+    assert rounds.follow_up(question, (), 1, {next(iter(asked))}) is None
+    # What is planned for later is not asked twice, and does not count as asked.
+    step, _ = rounds.follow_up(question, (), 1, set(), planned=asked)
+    assert step.ref not in asked
 
 
 # --- The report ---

@@ -62,10 +62,10 @@ class MockInterview:
         self._panel: panels.Panel | None = None
         self._watch = Stopwatch(now=now)
         self._trouble = ""
-        self._asked_once: dict[str, int] = {}
+        self._skip_asked = -1
         self._keyboard = Keyboard("Mock interview")
         self._clock = ClockFace(self._times)
-        self._body, self._foot = widgets.VBox(), widgets.VBox()
+        self._body = widgets.VBox()
         self._head, self._said, self._hint = base.page(""), base.page(""), base.page("")
         self._controls = {
             "level": self._choice(bank_module.LEVELS, level, "Level"),
@@ -137,16 +137,13 @@ class MockInterview:
         self._keyboard.focus()
 
     def _skip_by_key(self) -> None:
-        """A key that was meant for a text field must not take a question away."""
-        self._twice("s", "Press s again to skip this one.", self.skip)
-
-    def _twice(self, name: str, words: str, action: Callable[[], object]) -> None:
-        """Do an action that cannot be taken back when it is asked for twice in a row."""
-        if self._keyboard.presses == self._asked_once.get(name, -2) + 1:
-            action()
+        """Skip when s is pressed twice in a row: a letter that was meant for a text field must not
+        take a question away."""
+        if self._keyboard.presses == self._skip_asked + 1:
+            self.skip()
         else:
-            self._asked_once[name] = self._keyboard.presses
-            self.say(words)
+            self._skip_asked = self._keyboard.presses
+            self.say("Press s again to skip this one.")
 
     def skip(self) -> None:
         """Leave this step without a score. What was written there stays."""
@@ -185,7 +182,7 @@ class MockInterview:
         self._open(self._entry)
 
     def _open(self, entry: Entry) -> None:
-        self._panel = None
+        self._panel, self._watch = None, Stopwatch(entry.seconds, self._now)
         try:
             panel = self._make_panel(entry.step, entry.lead)
         except (ValueError, IndexError):
@@ -199,7 +196,6 @@ class MockInterview:
             entry.skipped, entry.score = True, None
             return self._ask(entry.step, entry.lead)
         self._panel = panel
-        self._watch = Stopwatch(entry.seconds, self._now)
         self._watch.start()
         self._keep()
         self._show()
@@ -251,12 +247,12 @@ class MockInterview:
 
     def _follow_up(self, id: str) -> tuple[Step, str] | None:
         """What is asked next about the question with that id."""
-        steps = [*self._round.steps, *(entry.step for entry in self._round.entries)]
         return rounds.follow_up(
             self._bank[id],
             self._ticked(id),
-            {step.ref for step in steps},
             rounds.most_follow_ups(self._round.minutes),
+            asked={entry.step.ref for entry in self._round.entries},
+            planned={step.ref for step in self._round.steps},
         )
 
     def _finish(self) -> None:

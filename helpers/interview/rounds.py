@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from helpers.interview import bank as bank_module
@@ -170,12 +170,17 @@ def coding_task(ref: str) -> Task:
 
 
 def follow_up(
-    question: Question, ticked: Iterable[int], asked: set[str], most: int
+    question: Question,
+    ticked: Iterable[int],
+    most: int,
+    asked: set[str],
+    planned: Collection[str] = (),
 ) -> tuple[Step, str] | None:
     """What an interviewer asks next about an answer, and the words that lead to it; or None.
 
-    ticked : the points that the answer had. asked : refs that came up in this round. First what
-    one of these points leads to; then what is asked because a point was missing.
+    ticked : the points that the answer had. most : follow-ups about one question. asked, planned :
+    refs that came up in this round, and that will. First comes what one of the answer's points
+    leads to; then what is asked because a point was missing.
     """
     ticked = set(ticked)
     done = sum(ref.startswith(f"{question.id}#") for ref in asked)
@@ -185,7 +190,7 @@ def follow_up(
     free = [
         (each.point not in ticked, number)
         for number, each in enumerate(question.follow_ups)
-        if _step(question, number).ref not in asked
+        if _step(question, number).ref not in asked.union(planned)
     ]
     if not free:
         return None
