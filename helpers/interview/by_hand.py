@@ -1,6 +1,6 @@
-"""Short computations that an interviewer asks for: two or three minutes, paper, no calculator.
+"""Short computations that an interviewer asks for: one to three minutes, paper, no calculator.
 
-    problem = make("softmax-weights", seed=4)     # or draw("screen", seed=4)
+    problem = make("softmax-weights", seed=4)
     print(problem.prompt)
     grade(problem, ["1/2", "0.33", "0,17"])
 
@@ -18,7 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.interview.bank import LEVELS
 from helpers.interview.by_hand_kinds import GENERATORS, Slip
 from helpers.practice.grading import read
 
@@ -90,14 +89,6 @@ def make(kind: str, seed: int) -> Problem:
                 made.topic,
             )  # fmt: skip
     raise RuntimeError(f"{kind}: no numbers found whose slips can be told apart.")
-
-
-def draw(level: str, seed: int) -> Problem:
-    """A problem of that level; kind and numbers come from the seed. Raises ValueError."""
-    if level not in LEVELS:
-        raise ValueError(f"level is {level!r}, but must be one of {', '.join(LEVELS)}.")
-    kinds = [kind for kind, its in KINDS.items() if its == level]
-    return make(random.Random(f"{level} {seed}").choice(kinds), seed)
 
 
 def grade(problem: Problem, typed: Sequence[str]) -> Graded:

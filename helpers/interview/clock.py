@@ -45,7 +45,10 @@ function render({ model, el }) {
     item.textContent =
       `this one: ${shown(model.get("spent") + passed)} of about ${shown(planned)}`;
   };
-  const stopped = () => { clearInterval(timer); round.textContent += ", stopped"; };
+  const stopped = () => {
+    clearInterval(timer);
+    if (!/stopped/.test(round.textContent)) round.textContent += ", stopped";
+  };
   const sync = () => { at = performance.now(); before = model.get("left"); draw(); };
   model.on("change:stamp", sync);
   const timer = setInterval(draw, 250);

@@ -1,6 +1,6 @@
 """What is wrong with this attention function? Short functions to read, and sound ones among them.
 
-    broken = draw("onsite", seed=3)
+    broken = case("longer-is-worse")
     print(broken.code, broken.promise, broken.symptom)
     broken.question   # four diagnoses, the last one "nothing"; every one has its own reply
     broken.examine()  # what the doctor says of the same function
@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import random
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -155,12 +154,3 @@ def case(id: str) -> Broken:
             return each
     known = ", ".join(each.id for each in cases())
     raise ValueError(f"no function to diagnose is called {id!r}; there are: {known}.")
-
-
-def draw(level: str, seed: int, without: Collection[str] = ()) -> Broken:
-    """One of that level, chosen by the seed; not one of the ids `without` while others are left."""
-    if level not in LEVELS:
-        raise ValueError(f"level is {level!r}, but must be one of {', '.join(LEVELS)}.")
-    possible = [each for each in cases() if each.level == level]
-    fresh = [each for each in possible if each.id not in without]
-    return random.Random(seed).choice(fresh or possible)

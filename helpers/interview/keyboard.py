@@ -17,6 +17,7 @@ function render({ model, el }) {
   let root, observer, keeping, dead, inside = false, byHand = false, passing = false;
   const isText = (target) => target.matches("textarea, select, input:not([type=checkbox])");
   const send = (key) => { try { model.send({ key }); } catch { died(); } };
+  const submit = () => setTimeout(() => send("Ctrl+Enter"), 150);  // after what was typed last
   // A letter or digit, whatever the layout and Caps Lock make of it.
   const named = ({ key, code }) => {
     if (/^[0-9a-z ]$/i.test(key) || key.length > 1) return key.length > 1 ? key : key.toLowerCase();
@@ -29,7 +30,7 @@ function render({ model, el }) {
     const command = event.ctrlKey || event.metaKey;
     if (command && key === "Enter") {
       event.preventDefault(); event.stopPropagation();
-      if (!event.repeat) send("Ctrl+Enter");
+      if (!event.repeat) submit();
       return;
     }
     if (key === "Escape") passing = true;
@@ -38,13 +39,16 @@ function render({ model, el }) {
     if (isText(target)) {
       if (key === "Escape") { event.preventDefault(); root.focus(); }
       if (target.closest(".iv-code")) indent(event, target);
-      else if (key === "Enter" && target.matches("input") && !event.repeat) send("Ctrl+Enter");
+      else if (key === "Enter" && target.matches("input") && !event.repeat) submit();
       return;
     }
     if (target.matches("button, summary, a, input") && (key === " " || key === "Enter")) return;
     if (key.length > 1 && key !== "Enter") return;  // Tab and the like
     event.preventDefault(); event.stopPropagation();
-    if (!event.repeat) send(named(event));  // a key held down is pressed once
+    // Writing begins at once: the next letter must not be a command.
+    const field = named(event) === "t" && root.querySelector("textarea, .abh-entry input");
+    if (field) field.focus();
+    else if (!event.repeat) send(named(event));  // a key held down is pressed once
   };
   const indent = (event, field) => {
     if (event.key !== "Tab" && event.key !== "Enter") return;

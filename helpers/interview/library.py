@@ -29,7 +29,6 @@ class Library:
         self._bank = bank_module.bank()
         topics = [("all topics", _ALL), *((topic.title, topic.id) for topic in self._bank.topics)]
         levels = [("all levels", _ALL), *((level, level) for level in bank_module.LEVELS)]
-        # ToggleButtons and a select element, since JupyterLab takes arrow keys from radio buttons.
         self.controls = {
             "topic": widgets.Dropdown(options=topics, value=self._bank.topics[0].id,
                                       description="Topic"),

@@ -28,7 +28,7 @@ SHARED = """
 
 CARDS = """
 .abh-panel.iv-cards { max-width: 800px; border: none; padding: 4px 4px 0; }
-.abh-panel.iv-cards:focus-visible { outline: none; }
+.abh-panel.iv-cards.widget-box:focus-visible { outline: none; }
 .iv-cards:focus-visible .iv-card { outline: 2px solid var(--jp-brand-color1, #1976d2);
   outline-offset: 3px; }
 .iv-cards .iv-said.widget-box { min-height: 38px; }

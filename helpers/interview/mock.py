@@ -41,8 +41,8 @@ class MockInterview:
     "running", "answered"}. words : everything on show.
 
     Everything that is entered is kept at once in the user's data folder, and comes back: see
-    `helpers.interview.record`. Time that is over ends nothing. Raises ValueError for another level
-    or length.
+    `helpers.interview.record`. When time is over the reader decides whether to go on. Raises
+    ValueError for another level or length.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class MockInterview:
         self._watch = Stopwatch(now=now)
         self._trouble = ""
         self._skip_asked = -1
+        self._overtime = False
         self._keyboard = Keyboard("Mock interview")
         self._clock = ClockFace(self._times)
         self._body = widgets.VBox()
@@ -71,19 +72,21 @@ class MockInterview:
             "level": self._choice(bank_module.LEVELS, level, "Level"),
             "minutes": self._choice([f"{m} minutes" for m in rounds.MINUTES],
                                     f"{minutes} minutes", "Length"),
+            "old": widgets.Dropdown(options=[("choose one", None)], description="Read an old one"),
             "start": self._button("Start", self.start),
             "resume": self._button("Go on with it", self.resume),
             "pause": self._button("Pause", self.pause),
             "skip": self._button("Skip", self.skip),
             "next": self._button("Next", self.next),
             "end": self._button(_END, self._end_by_click),
+            "report": self._button("Report", self.end),
+            "go on": self._button("Go on anyway", self.go_on),
             "again": self._button("Another round", self.lobby),
         }  # fmt: skip
         bar = widgets.HBox([self._clock, self._controls["pause"], self._controls["end"]])
         self._bar = bar.add_class("iv-top")
         move = widgets.HBox([self._controls["next"], self._controls["skip"]])
         self._move = move.add_class("iv-row")
-        self._controls["start"].add_class("iv-main")
         self.view = style.panel(
             look.sheet(PANELS),
             self._head,
@@ -95,6 +98,9 @@ class MockInterview:
             self._keyboard,
         ).add_class("iv-panel")
         self._history: list[record.Round] = []
+        self._old_page = base.page("")
+        self._controls["old"].observe(self._guarded(self._show_old), "value")
+        self._controls["old"].style.description_width = "initial"
         self.lobby()
 
     # --- What buttons and keys do ---
@@ -108,6 +114,7 @@ class MockInterview:
 
     def start(self) -> None:
         """Begin a round."""
+        self._overtime = False
         level = self._controls["level"].value
         minutes = int(self._controls["minutes"].value.split()[0])
         seed = secrets.randbits(32) if self._seed is None else self._seed
@@ -123,7 +130,7 @@ class MockInterview:
             self._show()
             self.say("There is no unfinished round any more.")
             return
-        self._round = unfinished
+        self._round, self._overtime = unfinished, False
         if unfinished.entries:
             self._open(unfinished.entries[-1])
         elif unfinished.steps:
@@ -177,8 +184,8 @@ class MockInterview:
     def _entry(self) -> Entry:
         return self._round.entries[-1]
 
-    def _ask(self, step: Step, lead: str = "") -> None:
-        self._round.entries.append(Entry(step, lead))
+    def _ask(self, step: Step, root: str = "", lead: str = "") -> None:
+        self._round.entries.append(Entry(step, root, lead))
         self._open(self._entry)
 
     def _open(self, entry: Entry) -> None:
@@ -194,7 +201,7 @@ class MockInterview:
         except (KeyError, TypeError, ValueError, OverflowError):
             # Not what this panel ever wrote. It stays in the record as it is; one begins anew.
             entry.skipped, entry.score = True, None
-            return self._ask(entry.step, entry.lead)
+            return self._ask(entry.step, entry.root, entry.lead)
         self._panel = panel
         self._watch.start()
         self._keep()
@@ -234,26 +241,49 @@ class MockInterview:
         entry.seconds = self._watch.seconds
 
     def _advance(self) -> None:
-        entry = self._entry
-        follow_up = None
-        if entry.step.kind in (rounds.QUESTION, rounds.FOLLOW_UP) and not entry.skipped:
-            follow_up = self._follow_up(entry.step.ref.partition("#")[0])
-        if self._left <= 0 or not (follow_up or self._round.steps):
+        """Go on from a step that is done: a follow-up if there is time for one, or the next."""
+        self._round.steps = rounds.in_time(self._round.steps, self._left / 60)
+        follow_up = self._follow_up()
+        if not (follow_up or self._round.steps):
             self._finish()
+        elif self._left <= 0 and not self._overtime:
+            self._stop_at_time()
         elif follow_up:
             self._ask(*follow_up)
         else:
             self._ask(self._round.steps.pop(0))
 
-    def _follow_up(self, id: str) -> tuple[Step, str] | None:
-        """What is asked next about the question with that id."""
-        return rounds.follow_up(
-            self._bank[id],
-            self._ticked(id),
-            rounds.most_follow_ups(self._round.minutes),
-            asked={entry.step.ref for entry in self._round.entries},
+    def _follow_up(self) -> tuple[Step, str, str] | None:
+        """What is asked next about the planned question that this step belongs to.
+
+        Step, root and lead of its entry; None if there is nothing, or no time.
+        """
+        entry = self._entry
+        root = entry.root or (entry.step.ref if entry.step.kind == rounds.QUESTION else "")
+        planned = sum(step.minutes for step in self._round.steps)
+        if not root or entry.skipped or self._left / 60 < planned + _SHORTEST:
+            return None
+        done = sum(each.root == root for each in self._entries)
+        found = rounds.follow_up(
+            self._bank[root],
+            self._ticked(root),
+            rounds.most_follow_ups(self._round.minutes) - done,
+            asked={each.step.ref for each in self._entries},
             planned={step.ref for step in self._round.steps},
         )
+        return found and (found[0], root, found[1])
+
+    def _stop_at_time(self) -> None:
+        """Time is over: the reader says whether the round is."""
+        self._panel = None
+        self._keep()
+        self._show()
+        self._keyboard.focus()
+
+    def go_on(self) -> None:
+        """Go on although time is over."""
+        self._overtime = True
+        self._advance()
 
     def _finish(self) -> None:
         self._round.finished = True
@@ -299,8 +329,11 @@ class MockInterview:
     def controls(self) -> dict[str, widgets.Widget]:
         if self._round is None:
             names = ["level", "minutes", "start"] + ["resume"] * (self._unfinished is not None)
-        elif self._panel is None:
+            names += ["old"] * any(each.finished for each in self._history)
+        elif self._round.finished:
             names = ["again"]
+        elif self._panel is None:
+            names = ["report", "go on"]
         else:
             names = ["pause", "skip", "next", "end"]
         own = {name: self._controls[name] for name in names}
@@ -325,10 +358,18 @@ class MockInterview:
     def words(self) -> str:
         if self._round is None:
             return _lobby_words(self._bank)
-        if self._panel is None:
+        if self._round.finished:
             return report_page.text(self._report, self._round)
+        if self._panel is None:
+            return self._over
         covered = "Paused." if not self._watch.running else self._panel.words
         return f"{self._title}\n{covered}"
+
+    @property
+    def _over(self) -> str:
+        count = len(self._round.steps)
+        left = f"{count} planned step{'s are' if count != 1 else ' is'} left" if count else ""
+        return f"The {self._round.minutes} minutes are over{', and ' * bool(left)}{left}."
 
     @property
     def _report(self) -> rounds.Report:
@@ -362,6 +403,10 @@ class MockInterview:
         base.show(self._move, in_round and self._watch.running)
         if self._round is None:
             self._show_lobby()
+        elif not (in_round or self._round.finished):
+            self._head.value = _head("Time")
+            row = widgets.HBox([self._controls["report"], self._controls["go on"]])
+            self._body.children = [base.page(f"<p>{self._over}</p>"), row.add_class("iv-row")]
         elif in_round:
             self._head.value = _head(self._title)
             paused = base.page("<p>Paused. The question is covered, and everything is kept.</p>")
@@ -380,6 +425,8 @@ class MockInterview:
     def _show_lobby(self) -> None:
         self._head.value = _head("Mock interview")
         parts = [base.page(f"<p>{html.escape(_LOBBY)}</p>")]
+        self._colour("start", self._unfinished is None)
+        self._colour("resume", self._unfinished is not None)
         if round := self._unfinished:
             parts += [
                 base.page(f"<p>{html.escape(report_page.unfinished(round))}</p>"),
@@ -391,24 +438,46 @@ class MockInterview:
             widgets.HBox([self._controls["start"]]).add_class("iv-row"),
             base.page(report_page.history(self._history, self._records.folder)),
         ]
+        if finished := [each for each in self._history if each.finished]:
+            choices = [(report_page.named(each), each.id) for each in finished]
+            self._controls["old"].options = [("choose one", None), *choices]
+            parts += [self._controls["old"], self._old_page]
         self._body.children = parts
+
+    def _colour(self, name: str, is_main: bool) -> None:
+        button = self._controls[name]
+        (button.add_class if is_main else button.remove_class)("iv-main")
+
+    def _show_old(self) -> None:
+        """Show the report of the old round that is chosen."""
+        chosen = next((r for r in self._history if r.id == self._controls["old"].value), None)
+        page = ""
+        if chosen is not None:
+            report = rounds.report(chosen.entries, len(chosen.steps), self._bank)
+            page = report_page.page(report, chosen, self._bank)
+        self._old_page.value = f'<div class="abh">{page}</div>'
 
     def _show_way(self) -> None:
         """Colour the button that leads on: Next once there is a score, the panel's own before."""
         if self._panel is None:
             return
-        scored = self._panel.score is not None
-        for button, is_main in ((self._controls["next"], scored), (self._panel.main, not scored)):
+        done = self._panel.is_done
+        for button, is_main in ((self._controls["next"], done), (self._panel.main, not done)):
             if button is not None:
                 (button.add_class if is_main else button.remove_class)("iv-main")
 
     def _mean_keys(self) -> None:
         """Give the keys the meaning that they have now, and say it."""
         if self._panel is None:
-            name = "start" if self._round is None else "again"
-            action = self.start if self._round is None else self.lobby
+            if self._round is None and self._unfinished is not None:
+                what, action = "goes on with it", self.resume
+            elif self._round is None:
+                what, action = "starts", self.start
+            elif self._round.finished:
+                what, action = "leads to another round", self.lobby
+            else:
+                what, action = "shows the report", self.end
             self._keyboard.mean({"n": self._guarded(action)})
-            what = "starts" if name == "start" else "begins another round"
             self._hint.value = _quiet(f"Keys: Tab and Space choose, n {what}")
             return
         if not self._watch.running:
@@ -457,9 +526,11 @@ class MockInterview:
 
 
 _END, _END_NOW = "End the round", "Really end it"
+_SHORTEST = 0.5  # minutes that a follow-up needs at least
 _LOBBY = (
     "Say your answers aloud, as you would there; then look at the points that a good answer has, "
-    "and tick what yours had. Be strict: nobody else sees it. Time is shown and ends nothing. "
+    "and tick what yours had. Be strict: nobody else sees it. A second try counts half; a hint or "
+    "a failed check costs a little. Time is shown; when it is over, you decide whether to go on. "
     "Everything you enter is kept as you enter it."
 )
 

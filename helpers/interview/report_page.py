@@ -27,8 +27,7 @@ def _lines(report: Report, round: Round) -> list[str]:
     ]
     if report.pace is not None:
         lines.append(
-            f"An answer with its scoring took {report.pace:.0f} seconds on average. Sixty are "
-            "for speaking."
+            f"A spoken answer took {report.pace:.0f} seconds on average, scoring included."
         )
     if report.strengths:
         lines.append(f"Strong: {_titles(report.strengths)}.")
@@ -86,7 +85,9 @@ def _written(entry: Entry) -> str:
     answer = entry.answer
     if code := answer.get("code"):
         return f"<pre><code>{html.escape(str(code))}</code></pre>"
-    typed = answer.get("written") or ", ".join(map(str, answer.get("typed", ())))
+    typed = answer.get("written") or ", ".join(
+        map(str, answer.get("typed", answer.get("tried", ())))
+    )
     # A $ of the reader's is no formula.
     return f'<pre class="iv-written">{html.escape(str(typed))}</pre>' if typed.strip(", ") else ""
 
@@ -110,6 +111,11 @@ def _row(round: Round) -> str:
     used = f"{_minutes(round.seconds)} of {round.minutes}"
     cells = _when(round), html.escape(round.level), used, _percent(round.score)
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def named(round: Round) -> str:
+    """A round in a line, to choose it."""
+    return f"{_when(round)}: {round.level}, {round.minutes} minutes, {_percent(round.score)}"
 
 
 def unfinished(round: Round) -> str:

@@ -1,8 +1,9 @@
 """A mock interview without its screen: what is asked in which order, what an answer is worth.
 
 A round has a level and a length. It is planned from the bank: chains of questions that rise in
-level, between them a computation by hand, a broken kernel and a coding task. Which follow-up is
-asked depends on what the answer had: an interviewer digs where one has been.
+level, between them a computation by hand, a kernel to read and a coding task. Which follow-up is
+asked depends on what the answer had: an interviewer digs where one has been. There are only as many
+as leave time for the rest.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ QUESTION, FOLLOW_UP, BY_HAND, KERNEL, CODE = "question", "follow-up", "by-hand",
 _MINUTES = {QUESTION: 2.0, FOLLOW_UP: 1.0, BY_HAND: 1.5, KERNEL: 1.5}  # coding tasks have their own
 _FOLLOW_UPS = {10: 1, 20: 1, 45: 2}  # asked at most about one question
 _KERNELS = {10: 1, 20: 1, 45: 2}
-_CODING = {10: 4, 20: 7, 45: 12}  # minutes that the coding task may take
-_GOOD, _WEAK = 0.75, 0.6
+_CODING = {10: 4, 20: 10, 45: 12}  # minutes that the coding task may take
+_DIFFICULTY = {
+    "screen": {10: {"easy"}, 20: {"easy"}, 45: {"easy", "medium"}},
+    "onsite": {10: {"easy", "medium"}, 20: {"medium"}, 45: {"medium", "hard"}},
+    "expert": {10: {"easy", "medium"}, 20: {"hard"}, 45: {"hard"}},
+}
+_KNOWN, _GOOD, _WEAK = 0.9, 0.75, 0.6
 
 
 @dataclass(frozen=True)
@@ -42,30 +48,28 @@ class Step:
 class Entry:
     """What became of a step.
 
-    lead : what it was asked because of, "" for a new subject. answer : everything the reader wrote
+    root, lead : of a follow-up, the question that was planned, and what it was asked because of; ""
+    for a new subject. answer : everything the reader wrote
     and ticked there, as its panel keeps it. score : 0 to 1, None before there is one, or if it was
     skipped. seconds : taken.
     """
 
     step: Step
+    root: str = ""
     lead: str = ""
     answer: dict = field(default_factory=dict)
     score: float | None = None
     seconds: float = 0.0
     skipped: bool = False
 
-    @property
-    def is_touched(self) -> bool:
-        return self.score is not None or self.skipped or bool(self.answer) or self.seconds > 0
-
 
 def levels_of(level: str, count: int) -> list[str]:
-    """The levels of so many questions in a round: it begins easier, and rises."""
+    """The levels of so many questions in a round; several begin easier, and rise."""
     if level not in LEVELS:
         raise ValueError(f"no level {level!r}; there are: {', '.join(LEVELS)}.")
     at = LEVELS.index(level)
     levels = [level] * count
-    if at > 0:
+    if at > 0 and count >= 2:
         levels[0] = LEVELS[at - 1]
     if at + 1 < len(LEVELS) and count >= 4:
         levels[-1] = LEVELS[at + 1]
@@ -86,7 +90,7 @@ def plan(
         )
     levels_of(level, 1)
     rng, asked = random.Random(seed), Counter(asked or {})
-    code = _coding_task(level, _CODING[minutes], rng, asked)
+    code = _coding_task(level, minutes, rng, asked)
     kernels = [
         Step(KERNEL, broken.id, _MINUTES[KERNEL])
         for broken in _least_asked(_of_level(debug.cases(), level), rng, asked)[: _KERNELS[minutes]]
@@ -141,12 +145,14 @@ def _computation(level: str, rng: random.Random, asked: Counter) -> str:
     return f"{min(kinds, key=lambda kind: count[kind])}:{rng.randrange(1000)}"
 
 
-def _coding_task(level: str, longest: float, rng: random.Random, asked: Counter) -> Step:
-    """The task that fits: an easy one for a screen, the hardest for an expert, if there is time."""
-    tasks = [task for task in coding_tasks() if task.minutes <= longest]
-    wanted = {"screen": ["easy"], "onsite": ["medium"], "expert": ["hard", "medium"]}[level]
-    by_difficulty = ([t for t in tasks if t.difficulty == each] for each in wanted)
-    task = _least_asked(next(filter(None, by_difficulty), tasks), rng, asked)[0]
+def _coding_task(level: str, minutes: int, rng: random.Random, asked: Counter) -> Step:
+    """A task as hard as the level, if there is time for it."""
+    fitting = [
+        task
+        for task in coding_tasks()
+        if task.minutes <= _CODING[minutes] and task.difficulty in _DIFFICULTY[level][minutes]
+    ]
+    task = _least_asked(fitting, rng, asked)[0]
     return Step(CODE, task.id, float(task.minutes))
 
 
@@ -178,25 +184,21 @@ def follow_up(
 ) -> tuple[Step, str] | None:
     """What an interviewer asks next about an answer, and the words that lead to it; or None.
 
-    ticked : the points that the answer had. most : follow-ups about one question. asked, planned :
-    refs that came up in this round, and that will. First comes what one of the answer's points
-    leads to; then what is asked because a point was missing.
+    ticked : the points that the answer had. most : how many may still be asked about it. asked,
+    planned : refs that came up in this round, and that will. First comes what one of the answer's
+    points leads to; then what is asked because a point was missing.
     """
-    ticked = set(ticked)
-    done = sum(ref.startswith(f"{question.id}#") for ref in asked)
-    done += sum(bool(each.to) and each.to in asked for each in question.follow_ups)
-    if done >= most:
-        return None
+    ticked, taken = set(ticked), asked.union(planned)
     free = [
         (each.point not in ticked, number)
         for number, each in enumerate(question.follow_ups)
-        if _step(question, number).ref not in asked.union(planned)
+        if _step(question, number).ref not in taken
     ]
-    if not free:
+    if most <= 0 or not free:
         return None
     late, number = min(free)
     point = question.points[question.follow_ups[number].point].rstrip(".")
-    lead = f"{'You did not say' if late else 'You said'}: “{point}”."
+    lead = f"Your answer {'lacked' if late else 'had'}: “{point}”."
     return _step(question, number), lead
 
 
@@ -204,6 +206,21 @@ def _step(question: Question, number: int) -> Step:
     if to := question.follow_ups[number].to:
         return Step(QUESTION, to, _MINUTES[QUESTION])
     return Step(FOLLOW_UP, f"{question.id}#{number}", _MINUTES[FOLLOW_UP])
+
+
+def in_time(steps: list[Step], left: float) -> list[Step]:
+    """The steps in the order in which they are still asked, with so many minutes left.
+
+    An interviewer who is late leaves out questions rather than the kernel or the code: questions
+    for which there is no time move behind them.
+    """
+    spare = left - sum(step.minutes for step in steps if step.kind != QUESTION)
+    soon, later = [], []
+    for step in steps:
+        late = step.kind == QUESTION and spare < step.minutes
+        spare -= step.minutes if step.kind == QUESTION and not late else 0
+        (later if late else soon).append(step)
+    return soon + later
 
 
 def most_follow_ups(minutes: int) -> int:
@@ -242,7 +259,8 @@ def _about(step: Step, bank: Bank) -> Topic:
         item = problem(step.ref)
         return _taught("Computing by hand", item, item.prompt)
     if step.kind == KERNEL:
-        return _taught("Reading kernels", debug.case(step.ref), "What is wrong with this kernel?")
+        case = debug.case(step.ref)
+        return _taught("Reading kernels", case, f"What is wrong with this kernel? ({case.title})")
     task = coding_task(step.ref)
     place = f"The whiteboard of this lesson, exercise {task.id}"
     return Topic(
@@ -305,7 +323,7 @@ def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
         score=mean(scored) if scored else None,
         strengths=tuple(each for each in titles if each[1] >= _GOOD),
         weaknesses=tuple(each for each in reversed(titles) if each[1] < _WEAK),
-        read=tuple(sorted((each for each in readings if each.score < 1), key=lambda r: r.score)),
+        read=tuple(sorted((r for r in readings if r.score < _KNOWN), key=lambda r: r.score)),
         scored=len(scored),
         skipped=sum(entry.skipped for entry in entries),
         unreached=unreached,
@@ -342,7 +360,8 @@ def to_json(entry: Entry) -> dict:
 def from_json(content: Mapping) -> Entry:
     """Raises KeyError, TypeError or ValueError for what `to_json` never wrote."""
     entry = Entry(**{**content, "step": step_from_json(content["step"])})
-    _check(isinstance(entry.answer, dict) and isinstance(entry.lead, str), content)
+    _check(isinstance(entry.answer, dict), content)
+    _check(isinstance(entry.root, str) and isinstance(entry.lead, str), content)
     _check(entry.score is None or 0 <= entry.score <= 1, content)
     _check(0 <= entry.seconds < math.inf, content)
     return entry

@@ -95,7 +95,7 @@ class Series:
         state = self.state
         if state["of"] == 1:
             return self.title
-        done = f" · {state['right']} of {state['done']} right" if state["done"] else ""
+        done = f" · {state['right']} right at once" if state["done"] else ""
         return f"{self.title} · {state['at'] + 1} of {state['of']}{done}"
 
     @property
@@ -123,7 +123,7 @@ class Series:
         guarded = {key: style.guarded(action, self._say) for key, action in own.items()}
         self._keyboard.mean({**guarded, **self.panel.keys})
         said = [f"{key} {what}" for key, (what, _) in self.own_keys.items()]
-        keys = ", ".join(filter(None, [self.panel.say_keys, *said]))
+        keys = ", ".join(filter(None, [self.panel.say_keys, *said, "Esc leaves a field"]))
         self._hint.value = f'<div class="abh"><p class="abh-quiet iv-keys">Keys: {keys}</p></div>'
 
     def _say(self, text: str) -> None:
@@ -192,7 +192,8 @@ class Ask(Series):
 
     @property
     def own_keys(self) -> dict[str, tuple[str, Callable[[], object]]]:
-        return {"m": ("starts the minute", self.start)}
+        what = "begins anew" if self.panel.score is not None else "starts the minute"
+        return {"m": (what, self.start)}
 
     @property
     def controls(self) -> dict[str, widgets.Widget]:

@@ -65,7 +65,7 @@ _CSS = f"""
 .sheet p + p {{ margin-top: 0.3em; }}
 .sheet pre {{ font-family: '{sheet_fonts.MONO}', Menlo, Consolas, monospace; font-size: 0.76em;
   line-height: 1.55; background: {tint(TEXT, 0.0)}; padding: 0.6em 0.8em; margin-bottom: 0.5em;
-  overflow-x: auto; border-radius: 0.3em; }}
+  overflow-x: auto; border-radius: 0.3em; white-space: pre; word-break: normal; }}
 .sheet ul {{ list-style: none; }}
 .sheet li {{ padding-left: 0.9em; text-indent: -0.9em; margin: 0 0 0.24em; }}
 .sheet li::before {{ content: "–"; display: inline-block; width: 0.9em; text-indent: 0;
@@ -78,7 +78,6 @@ _CSS = f"""
   width: 1.8em; }}
 .sheet-minutes {{ border-top: 0.06em solid {TEXT}; margin-top: 1.1em; padding-top: 0.7em; }}
 .sheet-three {{ display: grid; grid-template-columns: 1fr; gap: 0.9em 1.8em; }}
-.sheet-foot {{ margin-top: 0.9em; font-size: 0.86em; color: {QUIET}; }}
 
 .sheet-top > *, .sheet-column, .sheet-three > * {{ min-width: 0; }}
 

@@ -84,7 +84,7 @@ def test_a_round_by_keyboard_alone(room, data):
     keys.press("n")
 
     expect(title).to_contain_text("Follow-up · step 2")
-    expect(area).to_contain_text("You said: “")
+    expect(area).to_contain_text("Your answer had: “")
     keys.press(" ")
     keys.press("3")
     expect(area).to_contain_text("Noted: had it")
@@ -92,7 +92,7 @@ def test_a_round_by_keyboard_alone(room, data):
     expect(area.get_by_role("timer")).to_contain_text("paused")
     expect(area).to_contain_text("The question is covered")
     keys.press("p")
-    expect(area).to_contain_text("You said: “")
+    expect(area).to_contain_text("Your answer had: “")
     keys.press("n")
 
     expect(title).to_contain_text("By hand · step 3")

@@ -61,6 +61,11 @@ class Panel(ABC):
         return ""
 
     @property
+    def is_done(self) -> bool:
+        """Whether there is nothing more to gain here."""
+        return self.score is not None
+
+    @property
     def main(self) -> widgets.Button | None:
         """The button that leads to a score."""
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import ipywidgets as widgets
@@ -63,8 +64,8 @@ class Compute(Panel):
 
     def check(self) -> None:
         """Check what is typed."""
-        unit = self.problem.unit.partition(" ")[0]
-        texts = [text.strip().removesuffix(unit) for text in self._typed_texts]
+        unit = re.escape(self.problem.unit.partition(" ")[0])
+        texts = [re.sub(rf"\s*{unit}s?\s*$", "", x, flags=re.I) for x in self._typed_texts]
         graded = by_hand.grade(self.problem, texts)
         self._mark(graded.right)
         if None not in graded.right and not graded.is_right:

@@ -2,7 +2,8 @@
 
 PANELS = """
 .abh-panel.iv-panel.widget-box:focus-visible { outline-offset: -2px; }
-.iv-panel a { color: var(--jp-content-link-color, inherit); text-decoration: underline; }
+.iv-panel a, .iv-panel a:hover, .iv-panel a:focus { text-decoration: underline;
+  color: var(--jp-content-link-color, inherit); }
 .iv-panel .abh-entry.widget-text { width: auto; min-width: 118px; }
 .iv-panel .abh-entry.widget-text .widget-label { max-width: none; overflow: visible; }
 .iv-panel .abh-entry.widget-text input { max-width: 140px; }
@@ -13,8 +14,8 @@ PANELS = """
 .abh .iv-keys { font-size: 12px; margin: 8px 0 0; }
 .abh ul { margin: 0 0 8px; padding-left: 22px; }
 .iv-notes.widget-textarea, .iv-code.widget-textarea { width: auto; height: auto; margin: 2px; }
-.iv-notes textarea { font-size: 14px; line-height: 1.5; resize: vertical; field-sizing: content;
-  min-height: 76px; max-height: 320px; }
+.iv-notes textarea { font-family: inherit; font-size: 14px; line-height: 1.5; resize: vertical;
+  field-sizing: content; min-height: 76px; max-height: 320px; }
 .iv-code textarea { font-family: var(--jp-code-font-family, monospace); font-size: 13px;
   line-height: 1.45; tab-size: 4; white-space: pre; overflow-x: auto; resize: vertical; }
 .iv-point.widget-checkbox { width: auto; height: auto; margin: 3px 2px; }
@@ -40,7 +41,8 @@ PANELS = """
   word-break: normal; font-family: inherit; font-size: 14px; }
 .iv-filters.widget-box { flex-wrap: wrap; overflow: visible; gap: 2px 10px; }
 .iv-filters .widget-label { width: auto; min-width: 44px; }
-.abh details > p { margin-left: 16px; }
+.abh details > p { margin-left: 16px; max-width: 68ch; }
+.iv-library > details > .iv-head { margin-left: 16px; }
 .abh summary { cursor: pointer; margin: 3px 0; }
 .iv-library > details { border-top: 1px solid var(--jp-border-color2, #8886); padding: 7px 0; }
 .iv-library > details > summary { cursor: pointer; font-size: 15px; }

@@ -44,7 +44,7 @@ class ReadKernel(Panel):
         self._options = widgets.VBox(buttons)
         self.view = widgets.VBox(
             [
-                base.prompt("What is wrong with it? Say it aloud first."),
+                base.prompt("Is anything wrong with it? Say it aloud first."),
                 lead,
                 widgets.HBox([show]),
                 self._options,

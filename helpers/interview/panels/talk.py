@@ -39,7 +39,7 @@ class Talk(Panel):
         reveal = self.button("reveal", "Show what a good answer has", self.reveal)
         self._points = []
         for number, point in enumerate(question.points, start=1):
-            box = widgets.Checkbox(description=f"{number}  {markup.plain(point)}", indent=False)
+            box = widgets.Checkbox(description=f"{number}.  {markup.plain(point)}", indent=False)
             box.add_class("iv-point")
             box.observe(style.guarded(self._ticked, self.say), "value")
             self.controls[f"point {number}"] = box

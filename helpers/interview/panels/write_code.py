@@ -39,7 +39,7 @@ class WriteCode(Panel):
         self._hints = self._failed = 0
         self._solution_shown = False
         self._score: float | None = None
-        field = widgets.Textarea(value=self.stub, rows=12)
+        field = widgets.Textarea(value=self.stub, rows=9)
         field.add_class("iv-code")
         field.tooltip = f"Your code of {task.solution.__name__}"
         field.observe(style.guarded(changed, self.say), "value")
@@ -70,6 +70,10 @@ class WriteCode(Panel):
         self._show()
 
     @property
+    def is_done(self) -> bool:
+        return bool(self._score) or self._solution_shown
+
+    @property
     def main(self) -> widgets.Button:
         return self.controls["run"]
 
@@ -90,7 +94,7 @@ class WriteCode(Panel):
             if self._score < 1:
                 self.say(f"Worth {self._score:.0%}, after {self._before}.")
         elif verdict.attempted:
-            self._failed += 1
+            self._failed += not verdict.passed
             self._score = 0.0
 
     @property
