@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers.interview import markup
@@ -194,6 +195,20 @@ def test_tiles_are_counted_as_a_mask_has_them():
         seen = causal_mask(T, T).reshape(T // block_q, block_q, T // block_k, block_k)
         some, every = seen.any(axis=(1, 3)), seen.all(axis=(1, 3))
         assert _tiles(T, block_q, block_k) == (some.sum(), (some & ~every).sum())
+
+
+def test_a_score_at_the_limit_shown_is_finite_in_float16():
+    for seed in range(300):
+        problem = make("float16-overflow", seed)
+        d_k = int(re.search(r"d_k = (\d+)", problem.prompt)[1])
+        entry = int(re.search(r"entry of k is (\d+)", problem.prompt)[1])
+        *lines, last = [numbers_in(markup.plain(line)) for line in problem.worked]
+        limits = [line[-1] for line in lines]
+        assert last == limits
+        for terms, a in zip((d_k, math.isqrt(d_k)), limits, strict=True):
+            assert terms * entry * a <= 65_504 + 1e-6, (seed, a)
+            with np.errstate(over="ignore"):
+                assert np.isinf(np.float16(terms * entry * a * 1.002)), (seed, a)
 
 
 def test_known_answers():

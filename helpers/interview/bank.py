@@ -25,7 +25,7 @@ LESSONS = {
     "4": "04_the_missing_scale.ipynb",
     "5": "05_flash_attention.ipynb",
 }
-WORDS_ANSWER = (80, 170)  # one speaks 130 to 170 words in a minute
+WORDS_ANSWER = (80, 150)  # one speaks 130 to 170 words in a minute, fewer where numbers are many
 WORDS_FOLLOW_UP = (15, 90)
 POINTS = (3, 6)
 WORDS_POINT = 35

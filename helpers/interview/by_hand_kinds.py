@@ -98,6 +98,12 @@ def shown(value) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _at_most(value: float) -> str:
+    """A limit in at most four digits, rounded down: what is shown must not exceed it."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return shown(math.floor(value / unit + 1e-9) * unit)
+
+
 def _tex(fraction) -> str:
     r"""A whole number or a fraction, as TeX: 3, \frac{1}{4}, -\frac{1}{4}."""
     fraction = Fraction(fraction)
@@ -899,9 +905,9 @@ def _float16_overflow(rng: Random) -> Draft:
         },
         [
             f"$q \\cdot k = {d_k} \\cdot {entry} \\cdot a = {d_k * entry} a$: at most about "
-            f"65,500, so a ≤ {shown(raw)}.",
-            f"With q divided by {root} first it is ${root * entry} a$, so a ≤ {shown(scaled)}.",
-            f"So up to {shown(raw)} as it is, up to {shown(scaled)} with q divided first.",
+            f"65,500, so a ≤ {_at_most(raw)}.",
+            f"With q divided by {root} first it is ${root * entry} a$, so a ≤ {_at_most(scaled)}.",
+            f"So up to {_at_most(raw)} as it is, up to {_at_most(scaled)} with q divided first.",
         ],
     )
 
