@@ -130,7 +130,7 @@ def _question_note(question: Question, questions: Bank, place: int) -> genanki.N
         QUESTION,
         [
             markup.anki(question.prompt),
-            _list(question.points),
+            markup.bullets(question.points, markup.anki),
             _paragraphs(question.answer),
             _pairs((f"“{weak.says}”", weak.because) for weak in question.weak),
             _pairs(_asked(each, questions) for each in question.follow_ups),
@@ -160,10 +160,6 @@ def _asked(follow_up: FollowUp, questions: Bank) -> tuple[str, str]:
     if follow_up.to:
         return questions[follow_up.to].prompt, "This question has a card of its own."
     return follow_up.ask, follow_up.answer
-
-
-def _list(items) -> str:
-    return f"<ul>{''.join(f'<li>{markup.anki(each)}</li>' for each in items)}</ul>"
 
 
 def _paragraphs(text: str) -> str:

@@ -68,7 +68,7 @@ def _from_question(question: Question, title: str) -> Card:
 
 
 def _from_numbers() -> list[Card]:
-    """The numbers to remember of the cheat sheet; they are asked first of all, at a screening."""
+    """The numbers to remember of the cheat sheet, as cards of the easiest level."""
     return [
         Card(
             id=f"number:{number.id}",

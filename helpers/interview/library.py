@@ -11,8 +11,6 @@ from helpers.interview import bank as bank_module
 from helpers.interview import look, markup
 from helpers.interview.bank import Question
 from helpers.interview.panels import base, talk
-from helpers.interview.panels.look import PANELS
-from helpers.interview.series import points
 from helpers.practice import style
 
 _ALL = "all"
@@ -39,7 +37,7 @@ class Library:
             control.observe(style.guarded(self._show, self._say), "value")
         self._count, self._list = base.page(""), base.page("")
         self.view = style.panel(
-            look.sheet(PANELS),
+            look.sheet(look.PANELS),
             widgets.HBox(list(self.controls.values())).add_class("iv-filters"),
             self._count,
             self._list,
@@ -106,7 +104,7 @@ def _entry(question: Question) -> str:
     return (
         f"<details><summary>{markup.html(question.prompt)} "
         f'<span class="abh-quiet">{question.level}</span></summary>'
-        f'<p class="iv-head">A good answer has</p>{points(question)}'
+        f'<p class="iv-head">A good answer has</p>{markup.bullets(question.points)}'
         f"{talk.model_answer(question)}"
         f"{talk.leads_to(question)}"
         f'<p class="abh-quiet">To answer it aloud: <code>interview.Ask("{question.id}")</code></p>'
@@ -118,6 +116,6 @@ def _short_entry(question: Question) -> str:
     """The same for a page without a kernel: points and answer."""
     return (
         f"<details><summary>{markup.html(question.prompt)} ({question.level})</summary>\n"
-        f"{points(question)}<p>{markup.html(question.answer)}</p>"
+        f"{markup.bullets(question.points)}<p>{markup.html(question.answer)}</p>"
         f"<p>{html.escape(question.place)}</p></details>"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html as _html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from helpers.practice.style import lowered
 
@@ -69,6 +69,11 @@ def drawn(text: str) -> str:
     from helpers.pictures.formula import formula
 
     return _map(text, _words, lambda tex: formula(tex, in_words(tex)), _code)
+
+
+def bullets(texts: Iterable[str], form: Callable[[str], str] = html) -> str:
+    """Texts as a list in HTML, each in one of the forms above."""
+    return f"<ul>{''.join(f'<li>{form(text)}</li>' for text in texts)}</ul>"
 
 
 def plain(text: str) -> str:

@@ -15,7 +15,6 @@ from helpers.interview import by_hand, debug, look, markup, panels, record, repo
 from helpers.interview.clock import ClockFace, Stopwatch
 from helpers.interview.keyboard import Keyboard
 from helpers.interview.panels import base
-from helpers.interview.panels.look import PANELS
 from helpers.interview.rounds import Entry, Step
 from helpers.interview.store import StoreError
 from helpers.practice import style
@@ -35,8 +34,9 @@ class MockInterview:
     level : "screen", "onsite" or "expert"; minutes : 10, 20 or 45: what is chosen at first.
     seed : makes the choice of questions repeatable. now : a clock in seconds, for tests.
 
-    controls : name → widget: "level", "minutes", "start", "resume" in the lobby; "pause", "skip",
-    "next", "end" and those of the panel in a round; "again" under a report.
+    controls : name → widget: "level", "minutes", "start", "resume", "old" in the lobby; "pause",
+    "skip", "next", "end" and those of the panel in a round; "report" and "go on" when time is over;
+    "again" under a report.
     state : {"at": "lobby", "round" or "report", "step": the step's kind and ref, "left": seconds,
     "running", "answered"}. words : everything on show.
 
@@ -88,7 +88,7 @@ class MockInterview:
         move = widgets.HBox([self._controls["next"], self._controls["skip"]])
         self._move = move.add_class("iv-row")
         self.view = style.panel(
-            look.sheet(PANELS),
+            look.sheet(look.PANELS),
             self._head,
             self._bar,
             self._body,
@@ -359,7 +359,7 @@ class MockInterview:
         if self._round is None:
             return _lobby_words(self._bank)
         if self._round.finished:
-            return report_page.text(self._report, self._round)
+            return report_page.text(self._report_of(self._round), self._round)
         if self._panel is None:
             return self._over
         covered = "Paused." if not self._watch.running else self._panel.words
@@ -371,9 +371,8 @@ class MockInterview:
         left = f"{count} planned step{'s are' if count != 1 else ' is'} left" if count else ""
         return f"The {self._round.minutes} minutes are over{', and ' * bool(left)}{left}."
 
-    @property
-    def _report(self) -> rounds.Report:
-        return rounds.report(self._round.entries, len(self._round.steps), self._bank)
+    def _report_of(self, round: record.Round) -> rounds.Report:
+        return rounds.report(round.entries, len(round.steps), self._bank)
 
     @property
     def _left(self) -> float:
@@ -403,18 +402,18 @@ class MockInterview:
         base.show(self._move, in_round and self._watch.running)
         if self._round is None:
             self._show_lobby()
-        elif not (in_round or self._round.finished):
-            self._head.value = _head("Time")
-            row = widgets.HBox([self._controls["report"], self._controls["go on"]])
-            self._body.children = [base.page(f"<p>{self._over}</p>"), row.add_class("iv-row")]
         elif in_round:
-            self._head.value = _head(self._title)
+            self._head.value = base.title(self._title)
             paused = base.page("<p>Paused. The question is covered, and everything is kept.</p>")
             self._body.children = [self._panel.view if self._watch.running else paused]
-        else:
-            self._head.value = _head("Report")
-            page = report_page.page(self._report, self._round, self._bank)
+        elif self._round.finished:
+            self._head.value = base.title("Report")
+            page = report_page.page(self._report_of(self._round), self._round, self._bank)
             self._body.children = [base.page(page), widgets.HBox([self._controls["again"]])]
+        else:
+            self._head.value = base.title("Time")
+            row = widgets.HBox([self._controls["report"], self._controls["go on"]])
+            self._body.children = [base.page(f"<p>{self._over}</p>"), row.add_class("iv-row")]
         self._controls["end"].description = _END
         self._controls["pause"].description = "Pause" if self._watch.running else "Go on"
         self._clock.refresh()
@@ -423,10 +422,10 @@ class MockInterview:
         self._tell()
 
     def _show_lobby(self) -> None:
-        self._head.value = _head("Mock interview")
+        self._head.value = base.title("Mock interview")
         parts = [base.page(f"<p>{html.escape(_LOBBY)}</p>")]
-        self._colour("start", self._unfinished is None)
-        self._colour("resume", self._unfinished is not None)
+        style.mark(self._controls["start"], "iv-main", self._unfinished is None)
+        style.mark(self._controls["resume"], "iv-main", self._unfinished is not None)
         if round := self._unfinished:
             parts += [
                 base.page(f"<p>{html.escape(report_page.unfinished(round))}</p>"),
@@ -444,27 +443,20 @@ class MockInterview:
             parts += [self._controls["old"], self._old_page]
         self._body.children = parts
 
-    def _colour(self, name: str, is_main: bool) -> None:
-        button = self._controls[name]
-        (button.add_class if is_main else button.remove_class)("iv-main")
-
     def _show_old(self) -> None:
         """Show the report of the old round that is chosen."""
         chosen = next((r for r in self._history if r.id == self._controls["old"].value), None)
         page = ""
         if chosen is not None:
-            report = rounds.report(chosen.entries, len(chosen.steps), self._bank)
-            page = report_page.page(report, chosen, self._bank)
+            page = report_page.page(self._report_of(chosen), chosen, self._bank)
         self._old_page.value = f'<div class="abh">{page}</div>'
 
     def _show_way(self) -> None:
         """Colour the button that leads on: Next once there is a score, the panel's own before."""
         if self._panel is None:
             return
-        done = self._panel.is_done
-        for button, is_main in ((self._controls["next"], done), (self._panel.main, not done)):
-            if button is not None:
-                (button.add_class if is_main else button.remove_class)("iv-main")
+        style.mark(self._controls["next"], "iv-main", self._panel.is_done)
+        style.mark(self._panel.main, "iv-main", not self._panel.is_done)
 
     def _mean_keys(self) -> None:
         """Give the keys the meaning that they have now, and say it."""
@@ -478,21 +470,19 @@ class MockInterview:
             else:
                 what, action = "shows the report", self.end
             self._keyboard.mean({"n": self._guarded(action)})
-            self._hint.value = _quiet(f"Keys: Tab and Space choose, n {what}")
+            self._hint.value = base.keys_line("Tab and Space choose", f"n {what}")
             return
         if not self._watch.running:
             self._keyboard.mean({"p": self._guarded(self.pause)})
-            self._hint.value = _quiet("Keys: p goes on")
+            self._hint.value = base.keys_line("p goes on")
             return
-        own = {"n": self.next, "p": self.pause, "s": self._skip_by_key, "t": self._write}
+        own = {"n": self.next, "p": self.pause, "s": self._skip_by_key}
         self._keyboard.mean(
             {**self._panel.keys, **{key: self._guarded(action) for key, action in own.items()}}
         )
-        keys = [self._panel.say_keys, "n next", "s s skips", "p pauses", "Esc leaves a field"]
-        self._hint.value = _quiet("Keys: " + ", ".join(filter(None, keys)))
-
-    def _write(self) -> None:
-        self._keyboard.focus("textarea, .abh-entry input")
+        self._hint.value = base.keys_line(
+            self._panel.say_keys, "n next", "s s skips", "p pauses", "Esc leaves a field"
+        )
 
     def say(self, text: str) -> None:
         """Say something under the panel, until the next change."""
@@ -548,11 +538,3 @@ def _lobby_words(bank: bank_module.Bank) -> str:
 def _or(items) -> str:
     *most, last = map(str, items)
     return f"{', '.join(most)} or {last}"
-
-
-def _head(text: str) -> str:
-    return f'<div class="abh"><p class="abh-title">{html.escape(text)}</p></div>'
-
-
-def _quiet(text: str) -> str:
-    return f'<div class="abh"><p class="abh-quiet iv-keys">{html.escape(text)}</p></div>'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,8 +48,8 @@ class Round:
             "started": self.started.isoformat(),
             "level": self.level,
             "minutes": self.minutes,
-            "steps": [vars(step) for step in self.steps],
-            "entries": [rounds.to_json(entry) for entry in self.entries],
+            "steps": [asdict(step) for step in self.steps],
+            "entries": [asdict(entry) for entry in self.entries],
             "finished": self.finished,
             "owner": self.owner,
         }

@@ -9,7 +9,7 @@ from helpers.interview import markup, rounds
 from helpers.interview.bank import Bank
 from helpers.interview.panels.talk import where
 from helpers.interview.record import Round
-from helpers.interview.rounds import Entry, Reading, Report
+from helpers.interview.rounds import Entry, Report
 
 _MOST = 10  # rounds that the lobby lists
 
@@ -59,15 +59,11 @@ def _read(report: Report) -> str:
         return ""
     items = "".join(
         f"<li>{where(reading.place, reading.link)} "
-        f'<span class="abh-quiet">({reading.score:.0%})</span>{_missed(reading)}</li>'
+        f'<span class="abh-quiet">({reading.score:.0%})</span>'
+        f"{markup.bullets(reading.missed) if reading.missed else ''}</li>"
         for reading in report.read
     )
     return f'<p class="iv-head">Read next, the weakest first</p><ul>{items}</ul>'
-
-
-def _missed(reading: Reading) -> str:
-    items = "".join(f"<li>{markup.html(text)}</li>" for text in reading.missed)
-    return f"<ul>{items}</ul>" if items else ""
 
 
 def _answers(round: Round, bank: Bank) -> str:

@@ -12,7 +12,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from helpers.interview import bank as bank_module
 from helpers.interview import by_hand, debug
@@ -49,9 +49,8 @@ class Entry:
     """What became of a step.
 
     root, lead : of a follow-up, the question that was planned, and what it was asked because of; ""
-    for a new subject. answer : everything the reader wrote
-    and ticked there, as its panel keeps it. score : 0 to 1, None before there is one, or if it was
-    skipped. seconds : taken.
+    for a new subject. answer : everything the reader wrote and ticked there, as its panel keeps it.
+    score : 0 to 1, None before there is one, or if it was skipped. seconds : taken.
     """
 
     step: Step
@@ -309,14 +308,16 @@ def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
     scored = [entry for entry in entries if entry.score is not None]
     by_title: dict[str, list[Entry]] = {}
     by_place: dict[tuple[str, str], list[Entry]] = {}
+    lacked: dict[tuple[str, str], list[str]] = {}
     for entry in scored:
         topic = about(entry.step, bank)
+        place = topic.place, topic.link
         by_title.setdefault(topic.title, []).append(entry)
-        by_place.setdefault((topic.place, topic.link), []).append(entry)
+        by_place.setdefault(place, []).append(entry)
+        lacked.setdefault(place, []).extend(missed(entry, topic, bank))
     titles = sorted(((title, mean(each)) for title, each in by_title.items()), key=lambda t: -t[1])
     readings = [
-        Reading(*place, mean(each), tuple(text for entry in each for text in missed(entry, bank)))
-        for place, each in by_place.items()
+        Reading(*place, mean(each), tuple(lacked[place])) for place, each in by_place.items()
     ]
     talk = [entry.seconds for entry in scored if entry.step.kind in (QUESTION, FOLLOW_UP)]
     return Report(
@@ -332,9 +333,9 @@ def report(entries: list[Entry], unreached: int, bank: Bank) -> Report:
     )
 
 
-def missed(entry: Entry, bank: Bank) -> list[str]:
-    """What an answer lacked: its question's other points, or what a follow-up asked."""
-    topic = about(entry.step, bank)
+def missed(entry: Entry, topic: Topic, bank: Bank) -> list[str]:
+    """What an answer lacked: its question's other points, or what a follow-up asked. topic : what
+    the entry's step is about."""
     if entry.step.kind == QUESTION and topic.link:
         ticked = entry.answer.get("ticked", [])
         return [point for i, point in enumerate(bank[entry.step.ref].points) if i not in ticked]
@@ -353,12 +354,9 @@ def mean(entries: list[Entry]) -> float:
 # --- As JSON ---
 
 
-def to_json(entry: Entry) -> dict:
-    return asdict(entry)
-
-
 def from_json(content: Mapping) -> Entry:
-    """Raises KeyError, TypeError or ValueError for what `to_json` never wrote."""
+    """An entry from what `asdict` made of it. Raises KeyError, TypeError or ValueError for what it
+    never made."""
     entry = Entry(**{**content, "step": step_from_json(content["step"])})
     _check(isinstance(entry.answer, dict), content)
     _check(isinstance(entry.root, str) and isinstance(entry.lead, str), content)

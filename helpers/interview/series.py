@@ -14,7 +14,6 @@ from helpers.interview import by_hand, debug, look, markup, panels
 from helpers.interview.clock import ClockFace, Stopwatch
 from helpers.interview.keyboard import Keyboard
 from helpers.interview.panels import base, talk
-from helpers.interview.panels.look import PANELS
 from helpers.practice import style
 
 _FIELD = "Say it aloud, or write it here (it is not kept)."
@@ -41,7 +40,7 @@ class Series:
         self._row = widgets.HBox([self._back, self._next]).add_class("iv-row")
         above, below = self._around()
         self.view = style.panel(
-            look.sheet(PANELS),
+            look.sheet(look.PANELS),
             self._head,
             *above,
             self._body,
@@ -115,16 +114,12 @@ class Series:
         self._tell()
 
     def _tell(self) -> None:
-        self._head.value = (
-            f'<div class="abh"><p class="abh-title">{html.escape(self._heading)}</p></div>'
-        )
-        write = {"t": lambda: self._keyboard.focus("textarea, .abh-entry input")}
-        own = write | {key: action for key, (_, action) in self.own_keys.items()}
-        guarded = {key: style.guarded(action, self._say) for key, action in own.items()}
+        self._head.value = base.title(self._heading)
+        own = self.own_keys
+        guarded = {key: style.guarded(action, self._say) for key, (_, action) in own.items()}
         self._keyboard.mean({**guarded, **self.panel.keys})
-        said = [f"{key} {what}" for key, (what, _) in self.own_keys.items()]
-        keys = ", ".join(filter(None, [self.panel.say_keys, *said, "Esc leaves a field"]))
-        self._hint.value = f'<div class="abh"><p class="abh-quiet iv-keys">Keys: {keys}</p></div>'
+        said = [f"{key} {what}" for key, (what, _) in own.items()]
+        self._hint.value = base.keys_line(self.panel.say_keys, *said, "Esc leaves a field")
 
     def _say(self, text: str) -> None:
         self._said.value = style.live(html.escape(text))
@@ -209,7 +204,7 @@ class Ask(Series):
             ]
         )
         page = f"<p><strong>“{markup.html(question.prompt)}”</strong></p>\n" + style.folded(
-            "A good answer", points(question) + talk.model_answer(question)
+            "A good answer", markup.bullets(question.points) + talk.model_answer(question)
         )
         return words, page
 
@@ -271,8 +266,3 @@ def _solved(case: debug.Broken) -> str:
     right = next(option for option in case.question.options if option.right)
     fix = f"<pre><code>{html.escape(case.fix)}</code></pre>" if case.fix else ""
     return f"<p>{style.rich(right.text)} {style.rich(right.feedback)}</p>{fix}"
-
-
-def points(question: bank_module.Question) -> str:
-    """A question's points as an HTML list."""
-    return f"<ul>{''.join(f'<li>{markup.html(point)}</li>' for point in question.points)}</ul>"

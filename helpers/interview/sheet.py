@@ -86,7 +86,7 @@ def as_html(of: Sheet | None = None, questions: Bank | None = None) -> str:
         for number in of.numbers
     )
     minutes = "".join(
-        f"<h4>{text(question.prompt)}</h4>{_list(question.points)}"
+        f"<h4>{text(question.prompt)}</h4>{markup.bullets(question.points)}"
         for question in sheet_data.minutes(of, questions)
     )
     where = f'<a href="{link(of.lesson, of.section)}">{text(place(of.lesson, of.section))}</a>'
@@ -96,11 +96,11 @@ def as_html(of: Sheet | None = None, questions: Bank | None = None) -> str:
             f"<p>{text(f'${of.tex}$')}</p>{shapes}<p>{text(of.formula_note)}</p>",
             f"<h4>{text(of.derivation_title)}</h4><p>{text(of.given)}</p>{steps}",
             f"<p>{text(of.therefore)} ({where})</p>",
-            f"<p><strong>Where this is only half true</strong></p>{_list(of.half_true)}",
+            f"<p><strong>Where this is only half true</strong></p>{markup.bullets(of.half_true)}",
             f"<h4>{text(of.code_title)}</h4>",
             f"<pre><code>{html.escape(of.code, quote=False)}</code></pre>",
             f"<p>{text(of.code_note)}</p>",
-            f"<h4>{text(of.traps_title)}</h4>{_list(of.traps)}",
+            f"<h4>{text(of.traps_title)}</h4>{markup.bullets(of.traps)}",
             f"<h4>{text(of.numbers_title)}</h4><table>{numbers}</table>",
             f"<h3>{text(of.minutes_title)}</h3>{minutes}",
             f"<p>{text(_SAVES)}</p>",
@@ -111,10 +111,6 @@ def as_html(of: Sheet | None = None, questions: Bank | None = None) -> str:
 def _table(rows) -> str:
     cells = ("".join(f"{_TD}{markup.html(cell)}</td>" for cell in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def _list(items) -> str:
-    return f"<ul>{''.join(f'<li>{markup.html(each)}</li>' for each in items)}</ul>"
 
 
 def in_words(of: Sheet | None = None, questions: Bank | None = None) -> str:

@@ -202,11 +202,7 @@ def _code(of: Sheet) -> str:
 
 
 def _traps(of: Sheet) -> str:
-    return f"<section><h2>{_text(of.traps_title)}</h2>{_list(of.traps)}</section>"
-
-
-def _list(items) -> str:
-    return f"<ul>{''.join(f'<li>{_text(each)}</li>' for each in items)}</ul>"
+    return f"<section><h2>{_text(of.traps_title)}</h2>{markup.bullets(of.traps, _text)}</section>"
 
 
 def _numbers(of: Sheet) -> str:
@@ -224,7 +220,8 @@ def _numbers(of: Sheet) -> str:
 
 def _minutes(of: Sheet, questions: Bank) -> str:
     parts = "".join(
-        f"<section><h3>{_text(question.prompt)}</h3>{_list(question.points)}</section>"
+        f"<section><h3>{_text(question.prompt)}</h3>"
+        f"{markup.bullets(question.points, _text)}</section>"
         for question in minutes(of, questions)
     )
     return (

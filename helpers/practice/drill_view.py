@@ -74,7 +74,7 @@ class _Sheet:
                 field.description = f"{_SIGN[mark]}{drill.ENTRY[step]} {j}"
                 for look in set(_LOOK.values()):
                     add = _LOOK.get(mark) == look
-                    (field.add_class if add else field.remove_class)(look)
+                    style.mark(field, look, add)
             row = graded[step]
             is_off = {"wrong", "unreadable"} & set(row.marks)
             kind = "yes" if row.is_right else "no" if is_off else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import ipywidgets as widgets
@@ -96,6 +96,19 @@ def collection(*questions: Question) -> tuple[Question, ...]:
     return questions
 
 
+def show_options(
+    question: Question, buttons: Mapping[str, widgets.Button], tried: Sequence[str]
+) -> None:
+    """Label a question's buttons (letter → button), and mark those that were tried."""
+    for letter, option in question.lettered:
+        button = buttons[letter]
+        marks = {True: "✓ ", False: "✗ "}
+        mark = marks[option.right] if letter in tried else ""
+        button.description = f"{mark}{letter}   {style.plain(option.text).replace('`', '')}"
+        style.mark(button, "abh-chosen-right", bool(mark) and option.right)
+        style.mark(button, "abh-chosen-wrong", bool(mark) and not option.right)
+
+
 class _Asked:
     """A question on the screen: a button for each option, and what is said to the last one chosen.
 
@@ -154,16 +167,7 @@ class _Asked:
         return f"✗ Not {self.tried[-1]}. {self.chosen.feedback} Try another one."
 
     def _show(self) -> None:
-        for letter, option in self.question.lettered:
-            button = self.buttons[letter]
-            marks = {True: "✓ ", False: "✗ "}
-            mark = marks[option.right] if letter in self.tried else ""
-            button.description = f"{mark}{letter}   {style.plain(option.text).replace('`', '')}"
-            for name, applies in (
-                ("abh-chosen-right", option.right),
-                ("abh-chosen-wrong", not option.right),
-            ):
-                (button.add_class if applies and mark else button.remove_class)(name)
+        show_options(self.question, self.buttons, self.tried)
         kind = "" if self.chosen is None else "yes" if self.chosen.right else "no"
         self._say(self.said, kind)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import inspect
 
 import ipywidgets as widgets
 
@@ -91,7 +90,7 @@ class Solution:
 
     def __init__(self, exercise: Task):
         self._exercise = exercise
-        self.source = inspect.getsource(exercise.solution).rstrip()
+        self.source = exercise.source
         self._shown = False
         self._page = widgets.HTML()
         button = widgets.Button()

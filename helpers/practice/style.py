@@ -231,6 +231,11 @@ def panel(*parts: widgets.Widget) -> widgets.VBox:
     return box.add_class("abh-panel").add_class("ex-root")
 
 
+def mark(widget: widgets.DOMWidget, name: str, applies: bool) -> None:
+    """Give a widget a CSS class, or take it away."""
+    (widget.add_class if applies else widget.remove_class)(name)
+
+
 def guarded(action: Callable[[], object], say: Callable[[str], object]) -> Callable[..., None]:
     """A callback that runs `action` and says it when that fails; a traceback would vanish there."""
 

@@ -30,5 +30,10 @@ class Task:
         object.__setattr__(self, "names", tuple(inspect.signature(self.solution).parameters))
 
     @property
+    def source(self) -> str:
+        """The code of the solution."""
+        return inspect.getsource(self.solution).rstrip()
+
+    @property
     def heading(self) -> str:
         return f"{self.id} {self.title}"

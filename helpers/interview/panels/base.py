@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -66,9 +67,9 @@ class Panel(ABC):
         return self.score is not None
 
     @property
-    def main(self) -> widgets.Button | None:
+    @abstractmethod
+    def main(self) -> widgets.Button:
         """The button that leads to a score."""
-        return None
 
     # --- What they are built from ---
 
@@ -98,6 +99,17 @@ def prompt(text: str) -> widgets.HTMLMath:
 def page(content: str) -> widgets.HTMLMath:
     """HTML in the common style; formulas between dollars are set."""
     return widgets.HTMLMath(f'<div class="abh">{content}</div>')
+
+
+def title(text: str) -> str:
+    """The line above a panel, as HTML; text : without signs."""
+    return f'<div class="abh"><p class="abh-title">{html.escape(text)}</p></div>'
+
+
+def keys_line(*keys: str) -> str:
+    """The line under a panel that says what keys do, as HTML; empty ones are left out."""
+    said = html.escape(", ".join(filter(None, keys)))
+    return f'<div class="abh"><p class="abh-quiet iv-keys">Keys: {said}</p></div>'
 
 
 def notes(label: str, changed: Callable[..., object], rows: int = 3) -> widgets.Textarea:

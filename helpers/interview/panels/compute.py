@@ -93,7 +93,7 @@ class Compute(Panel):
         for field, label, right in zip(self._fields, self.problem.labels, rights):
             field.description = f"{_SIGN[right]}{label}{unit}"
             for value, look in _LOOK.items():
-                (field.add_class if value is right else field.remove_class)(look)
+                style.mark(field, look, value is right)
 
     def _show(self) -> None:
         self.controls["solution"].disabled = self._shown

@@ -12,6 +12,7 @@ from helpers.interview.panels import base
 from helpers.interview.panels.base import Panel
 from helpers.interview.panels.talk import taught
 from helpers.practice import style
+from helpers.practice.questions import show_options
 
 
 class ReadKernel(Panel):
@@ -29,19 +30,21 @@ class ReadKernel(Panel):
         self._tried: list[str] = []
         self._shown = False
         show = self.button("show", "Show four diagnoses", self.show_options)
-        buttons = []
-        for letter, option in broken.question.lettered:
-            button = self.button(letter, "", lambda letter=letter: self.choose(letter))
+        # The options as they are now: every look at `broken.question` makes them anew.
+        self._question = broken.question
+        self._buttons = {
+            letter: self.button(letter, "", lambda letter=letter: self.choose(letter))
+            for letter, _ in self._question.lettered
+        }
+        for button in self._buttons.values():
             button.add_class("abh-option")
-            buttons.append(button)
-            button.description = f"{letter}   {_plain(option.text)}"
         self._report = base.page("")
         lead = base.page(
             f"<p>{style.rich(broken.promise)}</p>"
             f"<pre><code>{html.escape(broken.code)}</code></pre>"
             f"<p>{style.rich(broken.symptom)}</p>"
         )
-        self._options = widgets.VBox(buttons)
+        self._options = widgets.VBox(list(self._buttons.values()))
         self.view = widgets.VBox(
             [
                 base.prompt("Is anything wrong with it? Say it aloud first."),
@@ -72,20 +75,10 @@ class ReadKernel(Panel):
     def _show(self) -> None:
         base.show(self._options, self._shown)
         base.show(self.controls["show"], not self._shown)
-        options = dict(self.broken.question.lettered)
-        for letter, option in options.items():
-            button = self.controls[letter]
-            tried = letter in self._tried
-            mark = ("✓ " if option.right else "✗ ") if tried else ""
-            button.description = f"{mark}{letter}   {_plain(option.text)}"
-            for name, applies in (
-                ("abh-chosen-right", option.right),
-                ("abh-chosen-wrong", not option.right),
-            ):
-                (button.add_class if tried and applies else button.remove_class)(name)
+        show_options(self._question, self._buttons, self._tried)
         if not self._tried:
             return
-        last = options[self._tried[-1]]
+        last = dict(self._question.lettered)[self._tried[-1]]
         sign = "✓" if last.right else "✗"
         self._said.value = style.live(
             style.rich(f"{sign} {last.feedback}"), "yes" if last.right else "no"
@@ -106,9 +99,14 @@ class ReadKernel(Panel):
         return f'<div class="abh iv-report">{"".join(parts)}</div>'
 
     @property
+    def _rights(self) -> list[bool]:
+        """Whether each letter that was tried is right."""
+        options = dict(self._question.lettered)
+        return [options[letter].right for letter in self._tried]
+
+    @property
     def is_solved(self) -> bool:
-        options = dict(self.broken.question.lettered)
-        return any(options[letter].right for letter in self._tried)
+        return any(self._rights)
 
     @property
     def answer(self) -> dict:
@@ -117,8 +115,7 @@ class ReadKernel(Panel):
     def restore(self, answer: dict) -> None:
         if not answer:
             return
-        known = dict(self.broken.question.lettered)
-        self._tried = [letter for letter in answer["tried"] if letter in known]
+        self._tried = [letter for letter in answer["tried"] if letter in self._buttons]
         self._shown = True
         self._show()
 
@@ -126,10 +123,8 @@ class ReadKernel(Panel):
     def score(self) -> float | None:
         if not self._tried:
             return None
-        options = dict(self.broken.question.lettered)
         worth = {0: 1.0, 1: 0.5}
-        rights = [i for i, letter in enumerate(self._tried) if options[letter].right]
-        return worth.get(rights[0], 0.0) if rights else 0.0
+        return worth.get(self._rights.index(True), 0.0) if self.is_solved else 0.0
 
     @property
     def keys(self) -> dict[str, Callable[[], object]]:
@@ -138,7 +133,7 @@ class ReadKernel(Panel):
             return {" ": show, "Enter": show}
         return {
             key: style.guarded(lambda x=letter: self.did(lambda: self.choose(x)), self.say)
-            for letter, _ in self.broken.question.lettered
+            for letter in self._buttons
             for key in (letter, letter.lower())
         }
 
@@ -146,15 +141,11 @@ class ReadKernel(Panel):
     def say_keys(self) -> str:
         if not self._shown:
             return "Space shows the diagnoses"
-        letters = [letter for letter, _ in self.broken.question.lettered]
+        letters = list(self._buttons)
         return f"{letters[0].lower()} to {letters[-1].lower()} choose"
 
     @property
     def words(self) -> str:
-        options = [f"{letter}  {_plain(option.text)}"
-                   for letter, option in self.broken.question.lettered]  # fmt: skip
+        options = [f"{letter}  {markup.plain(option.text)}"
+                   for letter, option in self._question.lettered]  # fmt: skip
         return "\n".join([self.broken.promise, self.broken.code, self.broken.symptom, *options])
-
-
-def _plain(text: str) -> str:
-    return markup.plain(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 import ipywidgets as widgets
@@ -16,11 +17,102 @@ from helpers.practice import style
 _FIELD = "Say it aloud, or write it here."
 
 
-class Talk(Panel):
+class Spoken(Panel):
+    """Something to be answered aloud: a prompt, a field for whoever writes, and behind a button
+    what one compares with.
+
+    lead : what it is asked because of, in a sentence, or "". controls : "answer" (the field),
+    "reveal".
+    """
+
+    def __init__(
+        self,
+        prompt: str,
+        reveal: str,
+        lead: str,
+        changed: Callable[[], object],
+        field: str = _FIELD,
+    ):
+        super().__init__(changed)
+        self.prompt, self.lead = prompt, lead
+        self._revealed = False
+        notes = self.controls["answer"] = base.notes(field, style.guarded(changed, self.say))
+        button = self.button("reveal", reveal, self.reveal)
+        self._behind = widgets.VBox()
+        above = [base.page(f'<p class="abh-quiet">{markup.html(lead)}</p>')] if lead else []
+        self.view = widgets.VBox(
+            [*above, base.prompt(prompt), notes, widgets.HBox([button]), self._behind]
+        )
+
+    @property
+    def main(self) -> widgets.Button:
+        return self.controls["reveal"]
+
+    def reveal(self) -> None:
+        """Show what one compares with; what was written stays."""
+        self._revealed = True
+        self._show()
+
+    def _show(self) -> None:
+        base.show(self._behind, self._revealed)
+        base.show(self.controls["reveal"], not self._revealed)
+        self._tell()
+
+    @abstractmethod
+    def _tell(self) -> None:
+        """Say what the score is."""
+
+    @property
+    @abstractmethod
+    def _judgement(self) -> dict:
+        """How one's own answer was, as JSON."""
+
+    @abstractmethod
+    def _restore_judgement(self, answer: dict) -> None:
+        """Put back what `_judgement` told."""
+
+    @property
+    def answer(self) -> dict:
+        written = self.controls["answer"].value
+        if not written and not self._revealed:
+            return {}
+        return {"written": written, "revealed": self._revealed, **self._judgement}
+
+    def restore(self, answer: dict) -> None:
+        if not answer:
+            return
+        self.controls["answer"].value = str(answer["written"])
+        self._revealed = bool(answer["revealed"])
+        self._restore_judgement(answer)
+        self._show()
+
+    @property
+    def keys(self) -> dict[str, Callable[[], object]]:
+        if self._revealed:
+            return self._judging_keys
+        reveal = style.guarded(lambda: self.did(self.reveal), self.say)
+        return {" ": reveal, "Enter": reveal}
+
+    @property
+    @abstractmethod
+    def _judging_keys(self) -> dict[str, Callable[[], object]]:
+        """What keys do once the answer is shown."""
+
+    @property
+    def words(self) -> str:
+        lines = [self.lead, self.prompt, *(self._compared if self._revealed else [])]
+        return "\n".join(markup.plain(line) for line in lines if line)
+
+    @property
+    @abstractmethod
+    def _compared(self) -> list[str]:
+        """What one compares with, in lines."""
+
+
+class Talk(Spoken):
     """A question. After the answer is shown one ticks the points that one's own had.
 
-    lead : what it is asked because of, in a sentence. controls : "answer" (the field), "reveal",
-    "point 1", "point 2", …
+    controls : also "point 1", "point 2", …
     """
 
     what_is_missing = "Show the points and tick yours first, or skip this one."
@@ -32,11 +124,8 @@ class Talk(Panel):
         lead: str = "",
         field: str = _FIELD,
     ):
-        super().__init__(changed)
-        self.question, self.lead = question, lead
-        self._revealed = False
-        notes = self.controls["answer"] = base.notes(field, style.guarded(changed, self.say))
-        reveal = self.button("reveal", "Show what a good answer has", self.reveal)
+        super().__init__(question.prompt, "Show what a good answer has", lead, changed, field)
+        self.question = question
         self._points = []
         for number, point in enumerate(question.points, start=1):
             box = widgets.Checkbox(description=f"{number}.  {markup.plain(point)}", indent=False)
@@ -45,27 +134,9 @@ class Talk(Panel):
             self.controls[f"point {number}"] = box
             self._points.append(box)
         heading = base.page('<p class="iv-head">Tick what your answer had</p>')
-        self._behind = widgets.VBox(
-            [heading, *self._points, self._said, base.page(model_answer(question))]
-        )
-        self.view = widgets.VBox(
-            [
-                *([_lead(lead)] if lead else []),
-                base.prompt(question.prompt),
-                notes,
-                widgets.HBox([reveal]),
-                self._behind,
-            ]
-        )
-        self._show()
-
-    @property
-    def main(self) -> widgets.Button:
-        return self.controls["reveal"]
-
-    def reveal(self) -> None:
-        """Show the points and an answer; what was written stays."""
-        self._revealed = True
+        self._behind.children = [
+            heading, *self._points, self._said, base.page(model_answer(question)),
+        ]  # fmt: skip
         self._show()
 
     def tick(self, number: int) -> None:
@@ -77,11 +148,6 @@ class Talk(Panel):
         self._tell()
         self.changed()
 
-    def _show(self) -> None:
-        base.show(self._behind, self._revealed)
-        base.show(self.controls["reveal"], not self._revealed)
-        self._tell()
-
     def _tell(self) -> None:
         count = len(self.ticked)
         self.say(f"{count} of {len(self._points)} points." if self._revealed else "")
@@ -92,31 +158,20 @@ class Talk(Panel):
         return [i for i, box in enumerate(self._points) if box.value]
 
     @property
-    def answer(self) -> dict:
-        written = self.controls["answer"].value
-        if not written and not self._revealed:
-            return {}
-        return {"written": written, "revealed": self._revealed, "ticked": self.ticked}
+    def _judgement(self) -> dict:
+        return {"ticked": self.ticked}
 
-    def restore(self, answer: dict) -> None:
-        if not answer:
-            return
-        self.controls["answer"].value = str(answer["written"])
-        self._revealed = bool(answer["revealed"])
+    def _restore_judgement(self, answer: dict) -> None:
         for number in answer["ticked"]:
             if 0 <= int(number) < len(self._points):  # the bank may have fewer points now
                 self._points[int(number)].value = True
-        self._show()
 
     @property
     def score(self) -> float | None:
         return len(self.ticked) / len(self._points) if self._revealed else None
 
     @property
-    def keys(self) -> dict[str, Callable[[], object]]:
-        if not self._revealed:
-            reveal = style.guarded(lambda: self.did(self.reveal), self.say)
-            return {" ": reveal, "Enter": reveal}
+    def _judging_keys(self) -> dict[str, Callable[[], object]]:
         return {
             str(number): style.guarded(lambda n=number: self.tick(n), self.say)
             for number in range(1, len(self._points) + 1)
@@ -129,17 +184,12 @@ class Talk(Panel):
         return f"1 to {len(self._points)} tick a point"
 
     @property
-    def words(self) -> str:
-        question = self.question
-        parts = [markup.plain(self.lead)] if self.lead else []
-        parts.append(markup.plain(question.prompt))
-        if self._revealed:
-            parts += [
-                f"{'✓' if box.value else '·'} {i}  {markup.plain(point)}"
-                for i, (box, point) in enumerate(zip(self._points, question.points), start=1)
-            ]
-            parts.append(markup.plain(question.answer))
-        return "\n".join(parts)
+    def _compared(self) -> list[str]:
+        points = [
+            f"{'✓' if box.value else '·'} {i}  {point}"
+            for i, (box, point) in enumerate(zip(self._points, self.question.points), start=1)
+        ]
+        return [*points, self.question.answer]
 
 
 def model_answer(question: Question) -> str:
@@ -185,11 +235,10 @@ def taught(item) -> str:
     return where(place, bank_module.link(item.lesson, item.section))
 
 
-class FollowUp(Panel):
+class FollowUp(Spoken):
     """A follow-up. After the answer is shown one says how one's own was.
 
-    lead : what it is asked because of, in a sentence. controls : "answer" (the field), "reveal",
-    "missed", "partly", "had it".
+    controls : also "missed", "partly", "had it".
     """
 
     GRADES = (("missed", 0.0), ("partly", 0.5), ("had it", 1.0))
@@ -202,44 +251,20 @@ class FollowUp(Panel):
         changed: Callable[[], object] = lambda: None,
         lead: str = "",
     ):
-        super().__init__(changed)
-        self.question, self.number = question, number
-        self._follow_up: bank_module.FollowUp = question.follow_ups[number]
-        self._revealed = False
+        follow_up = question.follow_ups[number]
+        super().__init__(follow_up.ask, "Show an answer", lead, changed)
+        self._answer = follow_up.answer
         self._grade = ""
-        self.lead = lead
-        field = self.controls["answer"] = base.notes(_FIELD, style.guarded(changed, self.say))
-        reveal = self.button("reveal", "Show an answer", self.reveal)
         grades = [
             self.button(name, name.capitalize(), lambda name=name: self.grade(name))
             for name, _ in self.GRADES
         ]
-        answer = markup.html(self._follow_up.answer)
-        self._behind = widgets.VBox(
-            [
-                base.page(f'<p class="iv-head">An answer</p><p class="iv-answer">{answer}</p>'),
-                widgets.HBox(grades).add_class("iv-row"),
-            ]
-        )
-        self.view = widgets.VBox(
-            [
-                *([_lead(lead)] if lead else []),
-                base.prompt(self._follow_up.ask),
-                field,
-                widgets.HBox([reveal]),
-                self._behind,
-                self._said,
-            ]
-        )
-        self._show()
-
-    @property
-    def main(self) -> widgets.Button:
-        return self.controls["reveal"]
-
-    def reveal(self) -> None:
-        """Show an answer."""
-        self._revealed = True
+        answer = markup.html(self._answer)
+        self._behind.children = [
+            base.page(f'<p class="iv-head">An answer</p><p class="iv-answer">{answer}</p>'),
+            widgets.HBox(grades).add_class("iv-row"),
+        ]
+        self.view.children = [*self.view.children, self._said]
         self._show()
 
     def grade(self, name: str) -> None:
@@ -247,40 +272,26 @@ class FollowUp(Panel):
         self._grade = name
         self._show()
 
-    def _show(self) -> None:
-        base.show(self._behind, self._revealed)
-        base.show(self.controls["reveal"], not self._revealed)
+    def _tell(self) -> None:
         for name, _ in self.GRADES:
-            button = self.controls[name]
             chosen = name == self._grade
-            button.description = f"{'✓ ' if chosen else ''}{name.capitalize()}"
-            (button.add_class if chosen else button.remove_class)("abh-chosen-right")
+            self.controls[name].description = f"{'✓ ' if chosen else ''}{name.capitalize()}"
+            style.mark(self.controls[name], "abh-chosen-right", chosen)
         self.say(f"Noted: {self._grade}." if self._grade else "")
 
     @property
-    def answer(self) -> dict:
-        written = self.controls["answer"].value
-        if not written and not self._revealed:
-            return {}
-        return {"written": written, "revealed": self._revealed, "grade": self._grade}
+    def _judgement(self) -> dict:
+        return {"grade": self._grade}
 
-    def restore(self, answer: dict) -> None:
-        if not answer:
-            return
-        self.controls["answer"].value = str(answer["written"])
-        self._revealed = bool(answer["revealed"])
+    def _restore_judgement(self, answer: dict) -> None:
         self._grade = answer["grade"] if answer["grade"] in dict(self.GRADES) else ""
-        self._show()
 
     @property
     def score(self) -> float | None:
         return dict(self.GRADES).get(self._grade)
 
     @property
-    def keys(self) -> dict[str, Callable[[], object]]:
-        if not self._revealed:
-            reveal = style.guarded(lambda: self.did(self.reveal), self.say)
-            return {" ": reveal, "Enter": reveal}
+    def _judging_keys(self) -> dict[str, Callable[[], object]]:
         return {
             str(i): style.guarded(lambda n=name: self.did(lambda: self.grade(n)), self.say)
             for i, (name, _) in enumerate(self.GRADES, start=1)
@@ -293,13 +304,5 @@ class FollowUp(Panel):
         return "1 missed, 2 partly, 3 had it"
 
     @property
-    def words(self) -> str:
-        parts = [markup.plain(self.lead)] if self.lead else []
-        parts.append(markup.plain(self._follow_up.ask))
-        if self._revealed:
-            parts.append(markup.plain(self._follow_up.answer))
-        return "\n".join(parts)
-
-
-def _lead(text: str) -> widgets.HTMLMath:
-    return base.page(f'<p class="abh-quiet">{markup.html(text)}</p>')
+    def _compared(self) -> list[str]:
+        return [self._answer]

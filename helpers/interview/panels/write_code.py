@@ -15,7 +15,6 @@ from helpers import practice, watchdog
 from helpers.interview.panels import base
 from helpers.interview.panels.base import Panel
 from helpers.practice import style
-from helpers.practice.reveal import Solution
 from helpers.practice.task import Task
 
 _HINT, _FAILED = 0.15, 0.1  # what a hint costs, and a check that was not passed
@@ -151,7 +150,7 @@ class WriteCode(Panel):
             for i, hint in enumerate(self.task.hints[: self._hints], start=1)
         ]
         if self._solution_shown:
-            source = html.escape(Solution(self.task).source)
+            source = html.escape(self.task.source)
             shown += ['<p class="iv-head">A solution</p>', f"<pre><code>{source}</code></pre>"]
         self._help.value = f'<div class="abh">{"".join(shown)}</div>'
 
